@@ -1,0 +1,3 @@
+module github.com/streamdb/streamdb
+
+go 1.26

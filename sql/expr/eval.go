@@ -1,0 +1,70 @@
+package expr
+
+import (
+	"time"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// Context is what evaluation may depend on besides its input.
+type Context struct {
+	Now        time.Time // transaction timestamp
+	Statement  time.Time // statement timestamp
+	Location   *time.Location
+	User       string
+	Database   string
+	SearchPath []string
+	Epoch      dataflow.Epoch // mz_now()
+	// Setting reads a session setting; Catalog answers reg* casts and the
+	// catalog information functions. Both may be nil.
+	Setting func(name string) (string, bool)
+	Catalog CatalogReader
+
+	errs []RowError
+}
+
+// CatalogReader answers what SQL functions ask of the catalog.
+type CatalogReader interface {
+	// Call runs a catalog information function by name (pg_get_viewdef,
+	// format_type of user types, regclass lookups, …) over text arguments.
+	Call(name string, args []string) (result string, null bool, err error)
+}
+
+// RowError is an error in one row of the input of an evaluation.
+type RowError struct {
+	Row int // row of the input batch
+	Err *pgerror.Error
+}
+
+// Kernel computes n results from n arguments each. Rows with a NULL argument
+// of a Strict function are already NULL in the result and need not be right:
+// the caller overlays the null bitmap. Errors are reported with c.Fail(i, err)
+// for row i of the arguments; the kernel goes on with the other rows.
+type Kernel func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec
+
+// TableKernel appends to out (one builder a column) the rows of the function
+// for row i of args and returns their number.
+type TableKernel func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error)
+
+// Eval is one evaluation in progress.
+type Eval struct {
+	*Context
+	rows []uint32 // input row of each row under evaluation; nil: identity
+}
+
+// MapFilterProject is the fused linear operator: keep the rows for which all
+// Filters are true (evaluated in order), then compute Outputs for those.
+type MapFilterProject struct {
+	Filters []Expr
+	Outputs []Expr
+}
+
+// Program is a compiled MapFilterProject. It is immutable and safe for
+// concurrent use.
+type Program struct {
+	mfp  MapFilterProject
+	typs []types.Type
+}
