@@ -6,7 +6,6 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/pgerror"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Context is what evaluation may depend on besides its input.
@@ -22,8 +21,6 @@ type Context struct {
 	// catalog information functions. Both may be nil.
 	Setting func(name string) (string, bool)
 	Catalog CatalogReader
-
-	errs []RowError
 }
 
 // CatalogReader answers what SQL functions ask of the catalog.
@@ -41,8 +38,9 @@ type RowError struct {
 
 // Kernel computes n results from n arguments each. Rows with a NULL argument
 // of a Strict function are already NULL in the result and need not be right:
-// the caller overlays the null bitmap. Errors are reported with c.Fail(i, err)
-// for row i of the arguments; the kernel goes on with the other rows.
+// the caller overlays the null bitmap. Errors are reported with x.Fail(i, err)
+// for row i of the arguments; the kernel goes on with the other rows. A result
+// of length 1 stands for n equal values only if n is 1.
 type Kernel func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec
 
 // TableKernel appends to out (one builder a column) the rows of the function
@@ -53,6 +51,16 @@ type TableKernel func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Buil
 type Eval struct {
 	*Context
 	rows []uint32 // input row of each row under evaluation; nil: identity
+	errs []RowError
+}
+
+// Fail reports that row i of the current arguments has the error err. Rows
+// that are NULL in a strict function's arguments must not fail.
+func (x *Eval) Fail(i int, err *pgerror.Error) {
+	if x.rows != nil {
+		i = int(x.rows[i])
+	}
+	x.errs = append(x.errs, RowError{Row: i, Err: err})
 }
 
 // MapFilterProject is the fused linear operator: keep the rows for which all
@@ -60,11 +68,4 @@ type Eval struct {
 type MapFilterProject struct {
 	Filters []Expr
 	Outputs []Expr
-}
-
-// Program is a compiled MapFilterProject. It is immutable and safe for
-// concurrent use.
-type Program struct {
-	mfp  MapFilterProject
-	typs []types.Type
 }

@@ -89,6 +89,24 @@ type Row struct {
 	Typ    types.Type
 }
 
+// InList is `Arg = one of List`, three-valued; NOT IN is Not over it. Op is the
+// equality operator. Long lists of constants are evaluated by a hashed set.
+type InList struct {
+	Op   *Function
+	Arg  Expr
+	List []Expr
+	Pos  int
+}
+
+// ArrayOp is `Left Op ANY(Right)` or, with All, `Left Op ALL(Right)`, where
+// Right is an array.
+type ArrayOp struct {
+	Op          *Function
+	All         bool
+	Left, Right Expr
+	Pos         int
+}
+
 // Rel is a relation inside an expression (implemented by plan.Rel).
 type Rel interface{ IsRel() }
 
@@ -136,5 +154,7 @@ func (e *Case) Type() types.Type        { return e.Typ }
 func (e *Coalesce) Type() types.Type    { return e.Typ }
 func (e *ArrayCtor) Type() types.Type   { return e.Typ }
 func (e *Row) Type() types.Type         { return e.Typ }
+func (e *InList) Type() types.Type      { return types.Bool }
+func (e *ArrayOp) Type() types.Type     { return types.Bool }
 func (e *OuterColumn) Type() types.Type { return e.Typ }
 func (e *Subquery) Type() types.Type    { return e.Typ }

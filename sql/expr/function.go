@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -14,18 +15,40 @@ const (
 	Volatile             // random(), nextval(): refused in maintained views
 )
 
-// Function is one overload of a scalar function, operator or cast.
+// Function is one overload of a scalar function, operator or cast. A prefix
+// operator has one argument.
 type Function struct {
 	Name       string
 	OID        uint32 // pg_proc OID of PostgreSQL where there is one
 	Args       []types.Type
+	ArgNames   []string   // for named notation (make_interval(days => 3)), may be nil
+	Defaults   []*Const   // of the last len(Defaults) arguments
 	Variadic   bool       // the last argument's array type is spread
 	Ret        types.Type // may be polymorphic
 	Strict     bool       // NULL in, NULL out, without a call
 	Volatility Volatility
 	Operator   bool // registered under an operator symbol
-	Eval       Kernel
+	// Total says that no argument makes it fail: the evaluator may compute it
+	// also for rows whose result is not used, and the optimizer may move it.
+	Total bool
+	// Consts says whether constant arguments come as vectors of length 1.
+	Consts ConstArgs // RowKernel needs ScalarConsts or ExpandConsts, either will do
+	Eval   Kernel
+	// Bind, if set, makes the kernel for one call when an expression is
+	// compiled: the place to specialize by argument types (polymorphic
+	// functions) or to prepare constant arguments (patterns, formats). It is
+	// used instead of Eval.
+	Bind func(c *Call) (Kernel, error)
 }
+
+// ConstArgs says how a kernel wants constant arguments.
+type ConstArgs uint8
+
+// The ways.
+const (
+	ExpandConsts ConstArgs = iota // every argument has n values
+	ScalarConsts                  // a constant argument has one value; use At
+)
 
 // Aggregate is one overload of an aggregate function.
 type Aggregate struct {
@@ -37,7 +60,15 @@ type Aggregate struct {
 	Ordered bool
 	// Op is how the engine computes it.
 	Op AggOp
+	// Collect computes it over one ordered group, the rows lo to hi of args, and
+	// appends one value to out. Every aggregate has it: it is what the engine
+	// uses for the Collect kind, and the oracle of the others.
+	Collect CollectKernel
 }
+
+// CollectKernel computes an aggregate call with the result type typ over the
+// rows lo to hi (exclusive) of its arguments.
+type CollectKernel func(x *Eval, typ types.Type, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error
 
 // AggOp is how an aggregate is computed. The planner lowers an aggregate into
 // accumulable parts (sums and counts of derived columns) and a final scalar
