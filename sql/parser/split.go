@@ -1,0 +1,76 @@
+package parser
+
+// piece is the text of one statement: [start, end) without the semicolon, and
+// whole, the end with it.
+type piece struct {
+	start, end, whole int
+}
+
+// split cuts a text into statements at the semicolons outside of quotes,
+// comments, parentheses and the BEGIN ATOMIC bodies of functions.
+func split(text string) []piece {
+	var out []piece
+	l := lexer{text: text}
+	start, last := -1, 0
+	var parens, atomic int
+	var head [4]string
+	words := 0
+	flush := func(end, whole int) {
+		if start >= 0 {
+			out = append(out, piece{start, end, whole})
+		}
+		start, parens, atomic, words = -1, 0, 0, 0
+	}
+	for {
+		t := l.next()
+		if t.kind == tokEOF {
+			flush(last, last)
+			return out
+		}
+		if t.kind == tokOp && t.val == ";" && parens == 0 && atomic == 0 {
+			flush(last, t.end)
+			last = t.end
+			continue
+		}
+		if start < 0 {
+			start = t.start
+		}
+		last = t.end
+		switch {
+		case t.kind == tokOp && t.val == "(":
+			parens++
+		case t.kind == tokOp && t.val == ")" && parens > 0:
+			parens--
+		case t.kind == tokWord:
+			if words < len(head) {
+				head[words] = t.val
+			}
+			words++
+			if createsRoutine(head) {
+				atomic = atomicDepth(t.val, atomic)
+			}
+		}
+	}
+}
+
+func createsRoutine(head [4]string) bool {
+	if head[0] != "create" {
+		return false
+	}
+	k := head[1]
+	if k == "or" {
+		k = head[3]
+	}
+	return k == "function" || k == "procedure"
+}
+
+// atomicDepth follows the nesting of BEGIN … END and CASE … END in a routine's body.
+func atomicDepth(word string, depth int) int {
+	switch {
+	case word == "begin", word == "case" && depth > 0:
+		return depth + 1
+	case word == "end" && depth > 0:
+		return depth - 1
+	}
+	return depth
+}
