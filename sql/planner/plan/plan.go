@@ -35,6 +35,34 @@ type Get struct {
 	Cols       []Column
 	Keys       [][]int // column sets known to be unique
 	AppendOnly bool    // no diff is ever negative
+	// Proj tells which columns of the collection Cols are, after column
+	// pruning; nil means the first len(Cols) ones.
+	Proj []int
+	// Lookup says that only rows with certain keys are wanted. It is a hint:
+	// the filters above hold without it, so a reader may ignore it.
+	Lookup *Lookup
+}
+
+// Lookup is a read of a collection by the keys of an index (or of the
+// collection's own key): the coordinator answers it without a dataflow.
+type Lookup struct {
+	// Index is the index to use, or the collection itself.
+	Index ObjectID
+	// Key are the key columns, as columns of the collection.
+	Key []int
+	// Values has, for each wanted key, one expression a key column, without
+	// columns (constants or parameters), of the columns' types.
+	Values [][]expr.Expr
+	// Unique says that a key has at most one row.
+	Unique bool
+}
+
+// Source is the column of the collection that output column i is.
+func (r *Get) Source(i int) int {
+	if r.Proj == nil {
+		return i
+	}
+	return r.Proj[i]
 }
 
 // Constant is literal rows (VALUES of constants, virtual catalog tables).
