@@ -1,0 +1,257 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// The schemas that always exist.
+const (
+	SchemaPgCatalog   = "pg_catalog"
+	SchemaInformation = "information_schema"
+	SchemaInternal    = "streamdb_internal"
+	SchemaPublic      = "public"
+)
+
+// Schema is a namespace.
+type Schema struct {
+	Name   string
+	OID    uint32
+	System bool
+}
+
+// space is a name space: relations and indexes share one (as pg_class does),
+// connections, secrets, sinks and clusters have one each.
+func space(k Kind) Kind {
+	switch k {
+	case KindSource, KindView, KindMaterializedView, KindIndex, KindVirtual:
+		return KindTable
+	}
+	return k
+}
+
+type name struct {
+	space  Kind
+	schema string
+	name   string
+}
+
+// Snapshot is the catalog at one version. It is immutable and safe to share.
+type Snapshot struct {
+	Version uint64
+	objects map[plan.ObjectID]*Object
+	names   map[name]*Object
+	schemas map[string]*Schema
+	oids    map[uint32]*Object
+	users   map[plan.ObjectID][]plan.ObjectID // reverse of Deps
+}
+
+// Empty is a catalog with the system schemas and public only.
+func Empty() *Snapshot {
+	s := &Snapshot{
+		objects: map[plan.ObjectID]*Object{},
+		names:   map[name]*Object{},
+		schemas: map[string]*Schema{},
+		oids:    map[uint32]*Object{},
+		users:   map[plan.ObjectID][]plan.ObjectID{},
+	}
+	for _, sc := range []Schema{
+		{SchemaPgCatalog, 11, true}, {SchemaInformation, 13200, true},
+		{SchemaInternal, 13300, true}, {SchemaPublic, 2200, false},
+	} {
+		s.schemas[sc.Name] = &sc
+	}
+	return s
+}
+
+// Change is one edit of a catalog: exactly one field is set.
+type Change struct {
+	Put        *Object
+	Drop       plan.ObjectID
+	PutSchema  *Schema
+	DropSchema string
+}
+
+// Apply makes the next version. Puts replace the object of the same id.
+func (s *Snapshot) Apply(changes ...Change) *Snapshot {
+	n := &Snapshot{
+		Version: s.Version + 1,
+		objects: maps.Clone(s.objects),
+		names:   maps.Clone(s.names),
+		schemas: maps.Clone(s.schemas),
+		oids:    maps.Clone(s.oids),
+		users:   maps.Clone(s.users),
+	}
+	for _, c := range changes {
+		switch {
+		case c.Put != nil:
+			n.remove(c.Put.ID)
+			n.insert(c.Put)
+		case c.Drop != 0:
+			n.remove(c.Drop)
+		case c.PutSchema != nil:
+			n.schemas[c.PutSchema.Name] = c.PutSchema
+		case c.DropSchema != "":
+			delete(n.schemas, c.DropSchema)
+		}
+	}
+	return n
+}
+
+func (s *Snapshot) insert(o *Object) {
+	s.objects[o.ID] = o
+	s.names[name{space(o.Kind), o.Schema, o.Name}] = o
+	s.oids[o.OID] = o
+	for _, d := range o.Deps {
+		if !slices.Contains(s.users[d], o.ID) {
+			s.users[d] = append(slices.Clone(s.users[d]), o.ID)
+		}
+	}
+}
+
+func (s *Snapshot) remove(id plan.ObjectID) {
+	o := s.objects[id]
+	if o == nil {
+		return
+	}
+	delete(s.objects, id)
+	delete(s.oids, o.OID)
+	k := name{space(o.Kind), o.Schema, o.Name}
+	if s.names[k] == o {
+		delete(s.names, k)
+	}
+	for _, d := range o.Deps {
+		s.users[d] = slices.DeleteFunc(slices.Clone(s.users[d]), func(u plan.ObjectID) bool { return u == id })
+		if len(s.users[d]) == 0 {
+			delete(s.users, d)
+		}
+	}
+}
+
+// ByID is the object with the id, nil if there is none.
+func (s *Snapshot) ByID(id plan.ObjectID) *Object { return s.objects[id] }
+
+// ByOID is the object with the pg_class OID, nil if there is none.
+func (s *Snapshot) ByOID(oid uint32) *Object { return s.oids[oid] }
+
+// Get finds an object by its kind's name space, schema and name.
+func (s *Snapshot) Get(k Kind, schema, nm string) *Object {
+	return s.names[name{space(k), schema, nm}]
+}
+
+// Resolve finds an object along a search path; schema "" means the path.
+func (s *Snapshot) Resolve(k Kind, schema, nm string, path []string) *Object {
+	if schema != "" {
+		return s.Get(k, schema, nm)
+	}
+	for _, p := range path {
+		if o := s.Get(k, p, nm); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// Schema is the schema of that name, nil if there is none.
+func (s *Snapshot) Schema(nm string) *Schema { return s.schemas[nm] }
+
+// Schemas lists the schemas by name.
+func (s *Snapshot) Schemas() []*Schema {
+	out := slices.Collect(maps.Values(s.schemas))
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// Objects lists the objects by id.
+func (s *Snapshot) Objects() []*Object {
+	out := slices.Collect(maps.Values(s.objects))
+	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
+	return out
+}
+
+// Users are the direct users of an object, by id.
+func (s *Snapshot) Users(id plan.ObjectID) []*Object {
+	var out []*Object
+	for _, u := range s.users[id] {
+		out = append(out, s.objects[u])
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
+	return out
+}
+
+// Closure is the ids together with all their transitive users, users last in
+// each chain (dependency order).
+func (s *Snapshot) Closure(ids ...plan.ObjectID) []*Object {
+	seen := map[plan.ObjectID]bool{}
+	var out []*Object
+	var visit func(id plan.ObjectID)
+	visit = func(id plan.ObjectID) {
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		for _, u := range s.Users(id) {
+			visit(u.ID)
+		}
+		if o := s.objects[id]; o != nil {
+			out = append(out, o)
+		}
+	}
+	for _, id := range ids {
+		visit(id)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// owned says whether user goes away with used without CASCADE, as indexes go
+// with their table and subsources with their source.
+func owned(user, used *Object) bool {
+	return (user.Kind == KindIndex && user.Table == used.ID) || user.Parent == used.ID
+}
+
+// DropSet is what goes when o is dropped, users first. Without cascade, an
+// object that o does not own and that uses it is an error (2BP01).
+func (s *Snapshot) DropSet(cascade bool, objs ...*Object) ([]*Object, error) {
+	ids := make([]plan.ObjectID, len(objs))
+	going := map[plan.ObjectID]bool{}
+	for i, o := range objs {
+		ids[i] = o.ID
+		going[o.ID] = true
+	}
+	all := s.Closure(ids...)
+	if !cascade {
+		for _, o := range all { // dependency order: used before user
+			if going[o.ID] {
+				continue
+			}
+			for _, d := range o.Deps {
+				if u := s.objects[d]; u != nil && going[d] && owned(o, u) {
+					going[o.ID] = true
+				}
+			}
+			if !going[o.ID] {
+				used := s.firstDep(o, going)
+				return nil, pgerror.New(pgerror.DependentObjectsStillExist,
+					"cannot drop %s %s because other objects depend on it", objs[0].Kind, objs[0].Name).
+					WithDetail("%s %s depends on %s %s", o.Kind, o.Name, used.Kind, used.Name).
+					WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+			}
+		}
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+func (s *Snapshot) firstDep(o *Object, going map[plan.ObjectID]bool) *Object {
+	for _, d := range o.Deps {
+		if going[d] {
+			return s.objects[d]
+		}
+	}
+	return o
+}
