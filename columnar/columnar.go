@@ -221,3 +221,11 @@ func (b *Batch) Kinds() []Kind {
 	}
 	return k
 }
+
+// ChunkRows is the number of rows of a chunk: long columns are lists of chunks
+// of exactly so many rows, all but the last, so that row r is row r%ChunkRows
+// of chunk r/ChunkRows.
+const (
+	ChunkShift = 14
+	ChunkRows  = 1 << ChunkShift
+)
