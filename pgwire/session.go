@@ -48,8 +48,10 @@ type Param struct {
 }
 
 // Session is one client session. Its methods are called by one goroutine, one
-// at a time; a cancel request cancels the ctx of the running call. Errors are
-// *pgerror.Error where they are the user's.
+// at a time; a cancel request, or a client that disconnects, cancels the ctx of
+// the running call. A ctx and a ResultWriter are valid during their call only.
+// Errors are *pgerror.Error where they are the user's; one of severity FATAL
+// ends the connection.
 type Session interface {
 	// ParameterStatuses are the settings to report at start.
 	ParameterStatuses() [][2]string
@@ -59,7 +61,8 @@ type Session interface {
 	// Parse makes a prepared statement; name "" is the unnamed one.
 	Parse(ctx context.Context, name, sql string, paramTypes []types.OID) error
 	DescribeStatement(ctx context.Context, name string) (StatementDesc, error)
-	// Bind makes a portal of a statement and its parameters.
+	// Bind makes a portal of a statement and its parameters. params and their
+	// Data are the connection's buffers: they may not be kept after the call.
 	Bind(ctx context.Context, portal, statement string, params []Param) error
 	DescribePortal(ctx context.Context, portal string) ([]Column, error)
 	// Execute runs a portal for at most maxRows rows (0: all). suspended says
@@ -74,6 +77,13 @@ type Session interface {
 	TxStatus() byte
 	// Close frees all; the open transaction is rolled back.
 	Close()
+}
+
+// Formatter is a Session whose settings (TimeZone, extra_float_digits,
+// bytea_output) change the text forms of values. It is asked at each
+// ResultWriter.Begin; nil means the defaults.
+type Formatter interface {
+	TextOptions() *types.Options
 }
 
 // ResultWriter takes the results of one statement after another. Simple
