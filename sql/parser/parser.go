@@ -6,6 +6,7 @@ package parser
 
 import (
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -18,6 +19,9 @@ import (
 // statement gives none. The error is a *pgerror.Error with the 1-based
 // character position in the whole text.
 func Parse(text string) ([]Statement, error) {
+	if i := strings.IndexByte(text, 0); i >= 0 || !utf8.ValidString(text) {
+		return nil, pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\"")
+	}
 	var out []Statement
 	for _, p := range split(text) {
 		n, err := parsePiece(text, p)
@@ -29,6 +33,40 @@ func Parse(text string) ([]Statement, error) {
 	return out, nil
 }
 
+// ParseQuery parses a text that is one query, such as a view's.
+func ParseQuery(text string) (Query, error) {
+	stmts, err := Parse(text)
+	if err != nil {
+		return Query{}, err
+	}
+	if len(stmts) == 1 {
+		if sel, ok := stmts[0].Node.(*Select); ok {
+			return sel.Query, nil
+		}
+	}
+	return Query{}, pgerror.New(pgerror.SyntaxError, "not a query")
+}
+
+// ParseExpr parses a text that is one scalar expression, such as a column's default.
+func ParseExpr(text string) (Expr, error) {
+	s := newStream(text, piece{0, len(text), len(text)})
+	e := s.exprUntil(len(s.toks) - 1)
+	if s.err != nil {
+		return Expr{}, s.err
+	}
+	return e, nil
+}
+
+// ParseType parses the name of a type, as `'…'::regtype` or a column's type has it.
+func ParseType(text string) (TypeName, error) {
+	s := newStream(text, piece{0, len(text), len(text)})
+	t := s.typeUntil(len(s.toks) - 1)
+	if s.err != nil {
+		return TypeName{}, s.err
+	}
+	return t, nil
+}
+
 // Position is the 1-based character position of a byte offset in text.
 func Position(text string, offset int) int {
 	if offset < 0 {
@@ -37,38 +75,199 @@ func Position(text string, offset int) int {
 	return utf8.RuneCountInString(text[:min(offset, len(text))]) + 1
 }
 
+// parsePiece parses one statement: by this package's grammar if its first
+// words belong to it, by PostgreSQL's if they don't or it cannot. If neither
+// can, the error of the one that understood more of the statement is told.
 func parsePiece(text string, p piece) (Node, error) {
-	stmt, err := parsePostgres(text, p.start, p.whole)
-	if err != nil {
-		return nil, err
+	own, known, ownErr := parseOwn(text, p)
+	if own != nil && ownErr == nil {
+		return own, nil
 	}
-	if sel := stmt.GetSelectStmt(); sel != nil && sel.IntoClause == nil {
-		return &Select{Query{Stmt: stmt, Base: p.start, SQL: text[p.start:p.end]}}, nil
+	stmt, err := parsePostgres(text, p.start, p.whole)
+	if err == nil {
+		if ownErr != nil && ownErr.Code != pgerror.SyntaxError {
+			return nil, ownErr
+		}
+		return wrapPostgres(text, p, stmt)
+	}
+	if n := selectAsOf(text, p); n != nil {
+		return n, nil
+	}
+	if ownErr != nil && known && (ownErr.Code != pgerror.SyntaxError || ownErr.Pos > asError(err).Pos) {
+		return nil, ownErr
+	}
+	return nil, err
+}
+
+func asError(err error) *pgerror.Error { return pgerror.As(err) }
+
+// parseOwn parses a statement by this package's grammar. known says that its
+// first words belong to it.
+func parseOwn(text string, p piece) (n Node, known bool, _ *pgerror.Error) {
+	l := lexer{text: text[:p.whole], pos: p.start}
+	first := l.next()
+	if first.kind != tokWord {
+		return nil, false, nil
+	}
+	f := ownStatements[first.val]
+	if f == nil {
+		return nil, false, nil
+	}
+	s := newStream(text, p)
+	n = f(s)
+	if s.err != nil {
+		return nil, true, s.err
+	}
+	if n == nil {
+		return nil, false, nil
+	}
+	if !s.eof() {
+		s.unexpected()
+		return nil, true, s.err
+	}
+	return n, true, nil
+}
+
+// ownStatements are the first words of the statements that this package
+// parses; a function gives nil for what it leaves to PostgreSQL's grammar.
+var ownStatements map[string]func(*stream) Node
+
+func init() {
+	subscribe := func(s *stream) Node {
+		s.advance()
+		return s.subscribe(len(s.toks) - 1)
+	}
+	ownStatements = map[string]func(*stream) Node{
+		"create":    (*stream).create,
+		"drop":      (*stream).drop,
+		"alter":     (*stream).alter,
+		"comment":   (*stream).commentOn,
+		"show":      (*stream).show,
+		"describe":  (*stream).describe,
+		"set":       (*stream).set,
+		"reset":     (*stream).reset,
+		"explain":   (*stream).explain,
+		"subscribe": subscribe,
+		"tail":      subscribe,
+		"declare":   (*stream).declare,
+		"fetch":     (*stream).fetch,
+		"move":      (*stream).fetch,
+		"close":     (*stream).closeCursor,
+		"copy":      (*stream).copyStatement,
+		"flush":     func(s *stream) Node { s.advance(); return &Flush{} },
+		"wait":      func(s *stream) Node { s.advance(); return &Wait{} },
+		"validate": func(s *stream) Node {
+			s.expect("validate", "connection")
+			return &ValidateConnection{Name: s.name()}
+		},
+	}
+}
+
+// wrapPostgres makes the node of a statement in PostgreSQL's tree.
+func wrapPostgres(text string, p piece, stmt *pg.Node) (Node, error) {
+	if sel := stmt.GetSelectStmt(); sel != nil {
+		q := Query{Stmt: stmt, Base: p.start, SQL: text[p.start:p.end]}
+		if into := sel.IntoClause; into != nil {
+			return selectInto(q, sel, into)
+		}
+		return &Select{q}, nil
+	}
+	if v := stmt.GetViewStmt(); v != nil && v.Query.GetSelectStmt() != nil {
+		return recursiveView(stmt, p.start)
 	}
 	return &Postgres{Stmt: stmt, Base: p.start}, nil
 }
 
+// selectInto makes CREATE TABLE AS of SELECT … INTO.
+func selectInto(q Query, sel *pg.SelectStmt, into *pg.IntoClause) (Node, error) {
+	sel.IntoClause = nil
+	sql, err := deparse(q.Stmt)
+	if err != nil {
+		return nil, err
+	}
+	q.SQL = sql
+	return &CreateTableAs{
+		Name:  rangeVarName(into.Rel),
+		Temp:  into.Rel.Relpersistence == "t",
+		Query: q,
+	}, nil
+}
+
+// selectAsOf parses a query that ends in AS OF, nil if it is not one.
+func selectAsOf(text string, p piece) Node {
+	s := newStream(text, p)
+	at := s.lastAsOf(len(s.toks) - 1)
+	if at < 0 {
+		return nil
+	}
+	q := s.queryWithAsOf(len(s.toks) - 1)
+	if s.err != nil || !s.eof() {
+		return nil
+	}
+	return &Select{q}
+}
+
+// parseTree parses a text by PostgreSQL's grammar.
+func parseTree(text string) ([]*pg.Node, error) {
+	res, err := pg.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []*pg.Node
+	for _, st := range res.Stmts {
+		out = append(out, st.Stmt)
+	}
+	return out, nil
+}
+
 // parsePostgres parses the single statement in text[start:end] by PostgreSQL's grammar.
 func parsePostgres(text string, start, end int) (*pg.Node, error) {
-	res, err := pg.Parse(text[start:end])
+	stmts, err := parseTree(text[start:end])
 	if err != nil {
 		return nil, postgresError(text, start, err)
 	}
-	if len(res.Stmts) != 1 {
+	if len(stmts) != 1 {
 		return nil, pgerror.New(pgerror.SyntaxError, "syntax error at end of input").At(Position(text, end))
 	}
-	return res.Stmts[0].Stmt, nil
+	return stmts[0], nil
 }
 
 // postgresError moves the position of PostgreSQL's parser into the whole text.
-func postgresError(text string, start int, err error) error {
+func postgresError(text string, start int, err error) *pgerror.Error {
 	var e *pgparser.Error
 	if !errors.As(err, &e) {
-		return err
+		return pgerror.New(pgerror.InternalError, "%s", err)
 	}
-	out := pgerror.New(pgerror.SyntaxError, "%s", e.Message)
+	out := pgerror.New(postgresCode(e.Message), "%s", e.Message)
 	if e.Cursorpos > 0 {
 		out.Pos = Position(text, start) + e.Cursorpos - 1
 	}
 	return out
+}
+
+// postgresCode finds the SQLSTATE of a message of PostgreSQL's parser, which
+// pg_query does not tell.
+func postgresCode(msg string) string {
+	switch {
+	case strings.Contains(msg, "not yet implemented"), strings.Contains(msg, "not supported"),
+		strings.Contains(msg, "not implemented"):
+		return pgerror.FeatureNotSupported
+	case strings.HasPrefix(msg, "invalid Unicode"), strings.HasPrefix(msg, "invalid byte"):
+		return pgerror.SyntaxError
+	case strings.HasPrefix(msg, "stack depth"), strings.HasPrefix(msg, "memory exhausted"):
+		return pgerror.StatementTooComplex
+	}
+	return pgerror.SyntaxError
+}
+
+// grammarVersion is the version of the tree, which the printer checks.
+const grammarVersion = 170007
+
+// deparse prints a tree of PostgreSQL's.
+func deparse(stmt *pg.Node) (string, error) {
+	sql, err := pg.Deparse(&pg.ParseResult{Version: grammarVersion, Stmts: []*pg.RawStmt{{Stmt: stmt}}})
+	if err != nil {
+		return "", pgerror.New(pgerror.InternalError, "cannot print the statement: %s", err)
+	}
+	return sql, nil
 }

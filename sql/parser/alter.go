@@ -1,0 +1,256 @@
+package parser
+
+// objectKinds are the spellings of the kinds that DROP, ALTER, SHOW CREATE and
+// COMMENT know, the longest first.
+var objectKinds = []struct {
+	words []string
+	kind  ObjectKind
+}{
+	{[]string{"materialized", "view"}, ObjectMaterializedView},
+	{[]string{"table"}, ObjectTable},
+	{[]string{"source"}, ObjectSource},
+	{[]string{"view"}, ObjectView},
+	{[]string{"index"}, ObjectIndex},
+	{[]string{"connection"}, ObjectConnection},
+	{[]string{"secret"}, ObjectSecret},
+	{[]string{"sink"}, ObjectSink},
+	{[]string{"cluster"}, ObjectCluster},
+	{[]string{"schema"}, ObjectSchema},
+	{[]string{"database"}, ObjectDatabase},
+	{[]string{"role"}, ObjectRole},
+	{[]string{"user"}, ObjectRole},
+	{[]string{"type"}, ObjectType},
+	{[]string{"sequence"}, ObjectSequence},
+	{[]string{"domain"}, ObjectDomain},
+	{[]string{"subscription"}, ObjectSubscription},
+}
+
+// objectKind reads the kind of an object, "" if none comes next.
+func (s *stream) objectKind() ObjectKind {
+	for _, k := range objectKinds {
+		if s.accept(k.words...) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
+// objectName reads the name of an object of a kind: what lives outside of
+// schemas has its qualification in Database.
+func (s *stream) objectName(kind ObjectKind) Name {
+	n := s.name()
+	if (kind == ObjectSchema || kind == ObjectCluster) && n.Schema != "" && n.Database == "" {
+		n.Database, n.Schema = n.Schema, ""
+	}
+	return n
+}
+
+func (s *stream) drop() Node {
+	s.expect("drop")
+	n := &Drop{Kind: s.objectKind()}
+	if n.Kind == "" {
+		return nil
+	}
+	n.Concurrently = s.accept("concurrently")
+	n.IfExists = s.accept("if", "exists")
+	n.Names = []Name{s.objectName(n.Kind)}
+	for s.acceptOp(",") {
+		n.Names = append(n.Names, s.objectName(n.Kind))
+	}
+	if !s.accept("restrict") {
+		n.Cascade = s.accept("cascade")
+	}
+	return n
+}
+
+func (s *stream) alter() Node {
+	s.expect("alter")
+	n := &Alter{Kind: s.objectKind()}
+	if n.Kind == "" || n.Kind == ObjectRole || n.Kind == ObjectType || n.Kind == ObjectSequence || n.Kind == ObjectDomain {
+		return nil
+	}
+	n.IfExists = s.accept("if", "exists")
+	s.accept("only")
+	n.Name = s.objectName(n.Kind)
+	s.acceptOp("*")
+	for s.err == nil {
+		n.Actions = append(n.Actions, s.alterCmd(n.Kind))
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	return n
+}
+
+func (s *stream) alterCmd(kind ObjectKind) AlterCmd {
+	c := AlterCmd{Pos: s.pos()}
+	switch {
+	case s.accept("rename"):
+		s.alterRename(&c)
+	case s.accept("set", "schema"):
+		c.Action, c.NewName = AlterSetSchema, s.ident()
+	case s.accept("owner", "to"):
+		c.Action, c.NewName = AlterOwner, s.label()
+	case s.accept("swap", "with"):
+		c.Action, c.NewName = AlterSwap, s.name().Name
+	case s.accept("set", "cluster"), s.accept("in", "cluster"):
+		c.Action, c.NewName = AlterSetCluster, s.ident()
+	case s.accept("add", "subsource"), s.accept("add", "table"):
+		c.Action = AlterAddSubsource
+		c.Tables = []ExternalTable{{Name: s.name()}}
+	case s.accept("set", "parallelism"):
+		s.alterTo()
+		c.Action, c.NewName = AlterSetParallelism, s.value().Text
+	case s.is("set") && s.peekAt(1).val == "(", s.is("reset") && s.peekAt(1).val == "(":
+		c.Action = AlterResetOptions
+		if s.advance().val == "set" {
+			c.Action = AlterSetOptions
+		}
+		c.Options = s.options()
+	case kind == ObjectSecret && s.accept("as"):
+		e := s.exprUntil(len(s.toks) - 1)
+		c.Action, c.Expr = AlterSecretValue, &e
+	case kind == ObjectTable, kind == ObjectSource, kind == ObjectView, kind == ObjectMaterializedView:
+		s.alterColumns(&c)
+	case kind == ObjectCluster && s.accept("set"):
+		c.Action, c.Options = AlterSetOptions, s.options()
+	default:
+		s.unexpected()
+	}
+	return c
+}
+
+func (s *stream) alterTo() {
+	if !s.acceptOp("=") {
+		s.expect("to")
+	}
+}
+
+func (s *stream) alterRename(c *AlterCmd) {
+	switch {
+	case s.accept("to"):
+		c.Action, c.NewName = AlterRename, s.ident()
+	case s.is("constraint"):
+		s.unexpected() // left to PostgreSQL's grammar
+	default:
+		s.accept("column")
+		c.Action, c.Column = AlterRenameColumn, s.ident()
+		s.expect("to")
+		c.NewName = s.ident()
+	}
+}
+
+var constraintWords = map[string]bool{
+	"constraint": true, "primary": true, "unique": true, "check": true, "foreign": true, "exclude": true,
+}
+
+func (s *stream) alterColumns(c *AlterCmd) {
+	switch {
+	case s.accept("add"):
+		if t := s.peek(); t.kind == tokWord && constraintWords[t.val] {
+			s.alterAddConstraint(c)
+			return
+		}
+		s.accept("column")
+		c.Action, c.IfNotExists = AlterAddColumn, s.ifNotExists()
+		var d elements
+		s.columnOrConstraint(&d, s.until(","))
+		if s.err == nil && len(d.columns) == 1 {
+			c.ColumnDef = &d.columns[0]
+		} else {
+			s.unexpected()
+		}
+	case s.accept("drop", "constraint"):
+		c.Action, c.IfExists, c.NewName = AlterDropConstraint, s.accept("if", "exists"), s.ident()
+		c.Cascade = s.acceptOne("restrict", "cascade") == "cascade"
+	case s.accept("drop"):
+		s.accept("column")
+		c.Action, c.IfExists, c.Column = AlterDropColumn, s.accept("if", "exists"), s.ident()
+		c.Cascade = s.acceptOne("restrict", "cascade") == "cascade"
+	case s.accept("alter"):
+		s.accept("column")
+		c.Column = s.ident()
+		s.alterColumn(c)
+	default:
+		s.unexpected()
+	}
+}
+
+func (s *stream) alterAddConstraint(c *AlterCmd) {
+	var d elements
+	s.columnOrConstraint(&d, s.until(","))
+	if s.err == nil && len(d.constraints) == 1 {
+		c.Action, c.Constraint = AlterAddConstraint, &d.constraints[0]
+		return
+	}
+	s.unexpected()
+}
+
+func (s *stream) alterColumn(c *AlterCmd) {
+	switch {
+	case s.accept("set", "default"):
+		e := s.exprUntil(s.until(","))
+		c.Action, c.Expr = AlterSetDefault, &e
+	case s.accept("drop", "default"):
+		c.Action = AlterDropDefault
+	case s.accept("set", "not", "null"):
+		c.Action = AlterSetNotNull
+	case s.accept("drop", "not", "null"):
+		c.Action = AlterDropNotNull
+	case s.accept("set", "data", "type"), s.accept("type"):
+		c.Action = AlterColumnType
+		c.Type = s.typeUntil(s.until(",", "using", "collate"))
+		if s.accept("collate") {
+			s.name()
+		}
+		if s.accept("using") {
+			e := s.exprUntil(s.until(","))
+			c.Expr = &e
+		}
+	case s.accept("set", "statistics"):
+		c.Action = AlterNothing
+		s.value()
+	case s.accept("set", "storage"), s.accept("set", "compression"):
+		c.Action = AlterNothing
+		s.label()
+	default:
+		s.unexpected()
+	}
+}
+
+// commentOn parses COMMENT ON for the kinds that this package knows.
+func (s *stream) commentOn() Node {
+	s.expect("comment", "on")
+	n := &CommentOn{}
+	if s.accept("column") {
+		n.Kind = ObjectColumn
+		parts := []string{s.ident()}
+		pos := s.pos()
+		for len(parts) < 4 && s.acceptOp(".") {
+			parts = append(parts, s.label())
+		}
+		if len(parts) < 2 {
+			return nil
+		}
+		n.Column = parts[len(parts)-1]
+		n.Name = Name{Name: parts[len(parts)-2], Pos: pos}
+		if len(parts) > 2 {
+			n.Name.Schema = parts[len(parts)-3]
+		}
+		if len(parts) > 3 {
+			n.Name.Database = parts[0]
+		}
+	} else {
+		n.Kind = s.objectKind()
+		if n.Kind == "" {
+			return nil
+		}
+		n.Name = s.objectName(n.Kind)
+	}
+	s.expect("is")
+	if !s.accept("null") {
+		text := s.str()
+		n.Comment = &text
+	}
+	return n
+}

@@ -1,0 +1,297 @@
+package parser
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// createHead is what may stand between CREATE and the kind of object.
+type createHead struct {
+	orReplace, temp, recursive, unique, isDefault bool
+}
+
+// create parses CREATE …; nil without an error means that the statement is not
+// one of this package's.
+func (s *stream) create() Node {
+	s.expect("create")
+	var h createHead
+	h.orReplace = s.accept("or", "replace")
+	for {
+		switch {
+		case s.accept("temp"), s.accept("temporary"):
+			h.temp = true
+			continue
+		case s.is("local", "temp"), s.is("local", "temporary"):
+			s.advance()
+			continue
+		case s.accept("recursive"):
+			h.recursive = true
+			continue
+		case s.accept("unique"):
+			h.unique = true
+			continue
+		case s.accept("default"):
+			h.isDefault = true
+			continue
+		}
+		break
+	}
+	switch {
+	case s.accept("source"):
+		return s.createSource(h, false)
+	case s.accept("table"):
+		return s.createTable(h)
+	case s.accept("view") && !h.recursive:
+		return s.createView(h)
+	case s.accept("materialized", "view"):
+		return s.createMaterializedView(h)
+	case s.accept("index"):
+		return s.createIndex(h)
+	case s.accept("sink"):
+		return s.createSink()
+	case s.accept("secret"):
+		n := &CreateSecret{IfNotExists: s.ifNotExists(), Name: s.name(), With: s.withOptions()}
+		s.expect("as")
+		n.Value = s.exprUntil(len(s.toks) - 1)
+		return n
+	case s.accept("connection"):
+		return s.createConnection(h)
+	case s.accept("cluster"):
+		n := &CreateCluster{IfNotExists: s.ifNotExists(), Pos: s.pos(), Name: s.ident()}
+		if s.isOp("(") {
+			n.Options = s.options()
+		}
+		return n
+	case s.accept("schema"):
+		return s.createSchema()
+	}
+	return nil
+}
+
+func (s *stream) createSchema() Node {
+	n := &CreateSchema{IfNotExists: s.ifNotExists()}
+	if !s.is("authorization") {
+		n.Name = s.name()
+		if n.Name.Schema != "" {
+			n.Name.Database, n.Name.Schema = n.Name.Schema, ""
+		}
+	}
+	if s.accept("authorization") {
+		n.Owner = s.label()
+		if n.Name.Name == "" {
+			n.Name.Name = n.Owner
+		}
+	}
+	return n
+}
+
+func (s *stream) createConnection(h createHead) Node {
+	n := &CreateConnection{OrReplace: h.orReplace, IfNotExists: s.ifNotExists(), Name: s.name()}
+	if s.is("with") { // RisingWave: CREATE CONNECTION c WITH (type = 'kafka', …)
+		n.Options = s.withOptions()
+		for _, o := range n.Options {
+			if o.Name == "type" {
+				n.Kind = strings.ToLower(o.Value.Text)
+			}
+		}
+		return n
+	}
+	s.expect("to")
+	words := []string{s.label()}
+	for s.peek().kind == tokWord && !s.is("with") {
+		words = append(words, s.advance().val)
+	}
+	n.Kind = strings.Join(words, " ")
+	if s.isOp("(") {
+		n.Options = s.options()
+	}
+	n.With = s.withOptions()
+	return n
+}
+
+func (s *stream) createView(h createHead) Node {
+	n := &CreateView{OrReplace: h.orReplace, Temp: h.temp, IfNotExists: s.ifNotExists(), Name: s.name()}
+	if s.isOp("(") {
+		n.Columns = s.columnNames()
+	}
+	n.With = s.withOptions()
+	s.expect("as")
+	end := len(s.toks) - 1
+	if cut := s.tail("with", "check", "option"); cut < 0 {
+		for _, kind := range []string{"cascaded", "local"} {
+			if cut := s.tail("with", kind, "check", "option"); cut >= 0 {
+				end = cut
+			}
+		}
+	} else {
+		end = cut
+	}
+	n.Query = s.queryUntil(end)
+	if s.err == nil {
+		s.i = len(s.toks) - 1
+	}
+	return n
+}
+
+// tail finds the words as the last tokens of the statement: the index of the
+// first, or -1.
+func (s *stream) tail(words ...string) int {
+	at := len(s.toks) - 1 - len(words)
+	if at <= s.i {
+		return -1
+	}
+	for i, w := range words {
+		if t := s.toks[at+i]; t.kind != tokWord || t.val != w {
+			return -1
+		}
+	}
+	return at
+}
+
+// recursiveView parses CREATE RECURSIVE VIEW, which PostgreSQL's grammar turns
+// into a view over WITH RECURSIVE.
+func recursiveView(stmt *pg.Node, base int) (Node, error) {
+	v := stmt.GetViewStmt()
+	sql, err := deparse(v.Query)
+	if err != nil {
+		return nil, err
+	}
+	n := &CreateView{
+		Name:      rangeVarName(v.View),
+		OrReplace: v.Replace,
+		Temp:      v.View.Relpersistence == "t",
+		Recursive: true,
+		Query:     Query{Stmt: v.Query, Base: base, SQL: sql},
+	}
+	for _, a := range v.Aliases {
+		n.Columns = append(n.Columns, a.GetString_().GetSval())
+	}
+	return n, nil
+}
+
+func rangeVarName(r *pg.RangeVar) Name {
+	return Name{Database: r.Catalogname, Schema: r.Schemaname, Name: r.Relname}
+}
+
+func (s *stream) createMaterializedView(h createHead) Node {
+	n := &CreateMaterializedView{OrReplace: h.orReplace, IfNotExists: s.ifNotExists(), Name: s.name()}
+	if s.isOp("(") {
+		n.Columns = s.columnNames()
+	}
+	if s.accept("in", "cluster") {
+		n.Cluster = s.ident()
+	}
+	n.With = s.withOptions()
+	s.expect("as")
+	end := len(s.toks) - 1
+	if cut := s.tail("with", "no", "data"); cut >= 0 {
+		n.WithNoData, end = true, cut
+	} else if cut := s.tail("with", "data"); cut >= 0 {
+		end = cut
+	} else if cut := s.tail("emit", "on", "window", "close"); cut >= 0 {
+		n.EmitOnWindowClose, end = true, cut
+	}
+	n.Query = s.queryUntil(end)
+	if s.err == nil {
+		s.i = len(s.toks) - 1
+	}
+	return n
+}
+
+func (s *stream) createIndex(h createHead) Node {
+	n := &CreateIndex{Unique: h.unique, Default: h.isDefault, Concurrently: s.accept("concurrently")}
+	n.IfNotExists = s.ifNotExists()
+	if !s.is("on") && !s.is("in", "cluster") {
+		n.Name = s.name()
+	}
+	if s.accept("in", "cluster") {
+		n.Cluster = s.ident()
+	}
+	s.expect("on")
+	s.accept("only")
+	n.On = s.name()
+	if s.accept("using") {
+		n.Using = s.ident()
+	}
+	if s.isOp("(") || !n.Default {
+		n.Keys = s.indexKeys()
+	}
+	for s.err == nil && !s.eof() {
+		switch {
+		case s.accept("include"):
+			n.Include = s.columnNames()
+		case s.accept("distributed", "by"):
+			n.Distributed = s.exprList()
+		case s.accept("nulls", "not", "distinct"), s.accept("nulls", "distinct"):
+		case s.accept("tablespace"):
+			s.ident()
+		case s.is("with"):
+			n.With = s.withOptions()
+		case s.accept("where"):
+			e := s.exprUntil(len(s.toks) - 1)
+			n.Where = &e
+		default:
+			s.unexpected()
+		}
+	}
+	return n
+}
+
+func (s *stream) indexKeys() []IndexKey {
+	var out []IndexKey
+	s.expectOp("(")
+	for s.err == nil {
+		out = append(out, s.indexKey())
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	s.expectOp(")")
+	return out
+}
+
+// indexKey is `expr [COLLATE c] [opclass] [ASC|DESC] [NULLS FIRST|LAST]`.
+func (s *stream) indexKey() IndexKey {
+	var k IndexKey
+	stop := s.until(",", "asc", "desc", "nulls", "collate")
+	// An operator class is a name after a column or after parentheses.
+	if n := stop - s.i; n >= 2 && identToken(s.toks[stop-1]) {
+		if before := s.toks[stop-2]; identToken(before) && n == 2 || before.kind == tokOp && before.val == ")" {
+			stop--
+		}
+	}
+	if stop-s.i == 1 && s.isIdent() {
+		k.Column = s.peek().val
+	}
+	k.Expr = s.exprUntil(stop)
+	if s.accept("collate") {
+		s.name()
+	}
+	if s.isIdent() && !s.is("nulls") {
+		s.name()
+	}
+	if s.accept("desc") {
+		k.Desc, k.NullsFirst = true, true
+	} else {
+		s.accept("asc")
+	}
+	if s.accept("nulls") {
+		k.NullsFirst = s.acceptOne("first", "last") == "first"
+	}
+	return k
+}
+
+// exprList is `(expr, …)`.
+func (s *stream) exprList() []Expr {
+	var out []Expr
+	s.expectOp("(")
+	for s.err == nil {
+		out = append(out, s.exprUntil(s.until(",")))
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	s.expectOp(")")
+	return out
+}

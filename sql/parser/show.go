@@ -1,0 +1,292 @@
+package parser
+
+import "strings"
+
+// showKinds are the kinds of objects that SHOW lists, by spelling.
+var showKinds = []string{
+	"materialized views", "network policies", "internal tables", "default privileges", "role membership",
+	"cluster replicas", "catalogs", "tables", "sources", "views", "indexes", "columns", "schemas",
+	"databases", "connections", "secrets", "sinks", "clusters", "objects", "roles", "types", "functions",
+	"subsources", "subscriptions", "jobs", "cursors", "parameters", "processlist", "privileges",
+}
+
+func (s *stream) show() Node {
+	s.expect("show")
+	if s.accept("create") {
+		n := &ShowCreate{Kind: s.objectKind()}
+		if n.Kind == "" {
+			s.unexpected()
+			return nil
+		}
+		n.Name = s.objectName(n.Kind)
+		return n
+	}
+	full := s.is("full") && s.peekAt(1).kind == tokWord && s.accept("full")
+	for _, k := range showKinds {
+		if s.accept(strings.Split(k, " ")...) {
+			return s.showObjects(&Show{Kind: k, Full: full})
+		}
+	}
+	if s.accept("index") || s.accept("keys") {
+		return s.showObjects(&Show{Kind: "indexes"})
+	}
+	return s.showVariable()
+}
+
+func (s *stream) showObjects(n *Show) Node {
+	for s.err == nil && !s.eof() {
+		switch {
+		case s.accept("in", "cluster"), s.accept("from", "cluster"):
+			n.Cluster = s.ident()
+		case s.accept("from"), s.accept("in"), s.accept("on"):
+			in := s.name()
+			n.In = &in
+		case s.accept("like"):
+			text := s.str()
+			n.Like = &text
+		case s.accept("ilike"):
+			text := strings.ToLower(s.str())
+			n.Like = &text
+		case s.accept("where"):
+			e := s.exprUntil(len(s.toks) - 1)
+			n.Where = &e
+		default:
+			s.unexpected()
+		}
+	}
+	return n
+}
+
+// describe is DESCRIBE relation.
+func (s *stream) describe() Node {
+	s.advance()
+	s.accept("table")
+	n := s.name()
+	return &Show{Kind: "columns", In: &n}
+}
+
+func (s *stream) showVariable() Node {
+	n := &ShowVariable{Pos: s.pos()}
+	switch {
+	case s.accept("time", "zone"):
+		n.Name = "timezone"
+	case s.accept("transaction", "isolation", "level"):
+		n.Name = "transaction_isolation"
+	case s.accept("session", "authorization"):
+		n.Name = "session_authorization"
+	case s.accept("all"):
+		n.Name = "all"
+	default:
+		n.Name = s.settingName()
+	}
+	return n
+}
+
+// settingName is a name of any number of parts, lower-case.
+func (s *stream) settingName() string {
+	parts := []string{s.ident()}
+	for s.acceptOp(".") {
+		parts = append(parts, s.label())
+	}
+	return strings.ToLower(strings.Join(parts, "."))
+}
+
+// set parses SET; nil without an error leaves the statement to PostgreSQL's
+// grammar (SET TRANSACTION, SET CONSTRAINTS, FROM CURRENT).
+func (s *stream) set() Node {
+	s.expect("set")
+	n := &SetVariable{Pos: s.pos()}
+	switch {
+	case s.is("session", "authorization"), s.is("transaction"), s.is("constraints"):
+	case s.accept("local"):
+		n.Local = true
+	default:
+		s.accept("session")
+	}
+	switch {
+	case s.is("transaction"), s.is("constraints"), s.is("characteristics"):
+		return nil
+	case s.accept("time", "zone"):
+		s.setTimeZone(n)
+		return n
+	case s.accept("names"):
+		n.Name = "client_encoding"
+		if s.peek().kind == tokString {
+			n.Values = []Value{s.value()}
+		} else if !s.eof() {
+			s.expect("default")
+		}
+		return n
+	case s.is("schema") && s.peekAt(1).kind == tokString:
+		s.advance()
+		n.Name, n.Values = "search_path", []Value{s.value()}
+		return n
+	case s.is("role") && s.peekAt(1).val != "=" && s.peekAt(1).val != "to":
+		s.advance()
+		n.Name, n.Values = "role", []Value{{Kind: ValueString, Text: s.advance().val}}
+		return n
+	case s.accept("session", "authorization"):
+		n.Name = "session_authorization"
+		if v := s.advance(); v.val != "default" || v.kind != tokWord {
+			n.Values = []Value{{Kind: ValueString, Text: v.val}}
+		}
+		return n
+	}
+	n.Name = s.settingName()
+	if s.is("from", "current") {
+		return nil
+	}
+	if !s.acceptOp("=") {
+		s.expect("to")
+	}
+	if s.accept("default") {
+		return n
+	}
+	for s.err == nil {
+		n.Values = append(n.Values, s.settingValue())
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	return n
+}
+
+// settingValue is a literal or a word; words that are reserved elsewhere (on)
+// are values here.
+func (s *stream) settingValue() Value {
+	if s.isOp("(") {
+		s.unexpected()
+	}
+	return s.value()
+}
+
+func (s *stream) setTimeZone(n *SetVariable) {
+	n.Name = "timezone"
+	switch {
+	case s.accept("local"), s.accept("default"):
+	case s.accept("interval"):
+		// INTERVAL '+00:00' HOUR TO MINUTE
+		n.Values = []Value{{Kind: ValueString, Text: s.str()}}
+		if s.accept("hour") {
+			s.accept("to", "minute")
+		}
+	default:
+		n.Values = []Value{s.settingValue()}
+	}
+}
+
+func (s *stream) reset() Node {
+	s.expect("reset")
+	n := &SetVariable{Reset: true, Pos: s.pos()}
+	switch {
+	case s.accept("all"):
+		n.Name = "all"
+	case s.accept("time", "zone"):
+		n.Name = "timezone"
+	case s.accept("transaction", "isolation", "level"):
+		n.Name = "transaction_isolation"
+	case s.accept("session", "authorization"):
+		n.Name = "session_authorization"
+	default:
+		n.Name = s.settingName()
+	}
+	return n
+}
+
+// explainStages are Materialize's names of plans.
+var explainStages = []string{
+	"raw", "decorrelated", "locally optimized", "optimized", "physical", "logical", "query", "timestamp",
+	"filter pushdown", "analyze",
+}
+
+func (s *stream) explain() Node {
+	s.expect("explain")
+	n := &Explain{}
+	if s.isOp("(") && !s.parenIsQuery() {
+		for _, o := range s.options() {
+			s.explainOption(n, o)
+		}
+	}
+	for _, st := range explainStages {
+		words := strings.Split(st, " ")
+		next := s.peekAt(len(words))
+		if s.is(words...) && next.kind == tokWord && (next.val == "plan" || next.val == "for" || next.val == "with" || next.val == "as") && st != "analyze" {
+			s.accept(words...)
+			n.Stage = st
+		}
+	}
+	n.Plan = s.accept("plan")
+	n.Analyze = n.Analyze || s.accept("analyze") || s.accept("analyse")
+	n.Verbose = n.Verbose || s.accept("verbose")
+	if s.is("with") && s.peekAt(1).val == "(" {
+		n.Options = append(n.Options, s.withOptions()...)
+	}
+	if s.accept("as") {
+		n.Format = s.label()
+		if s.accept("text") {
+			n.Format = "verbose text"
+		}
+	}
+	if s.accept("for") {
+		for _, kind := range []ObjectKind{ObjectMaterializedView, ObjectView, ObjectIndex} {
+			if s.accept(strings.Fields(strings.ToLower(string(kind)))...) {
+				v := s.name()
+				n.ViewKind, n.View = kind, &v
+				return n
+			}
+		}
+	}
+	s.explainStatement(n)
+	return n
+}
+
+// parenIsQuery reports whether the parenthesis opens a query, as in EXPLAIN (SELECT 1).
+func (s *stream) parenIsQuery() bool {
+	i := s.i
+	for s.toks[i].kind == tokOp && s.toks[i].val == "(" && i < len(s.toks)-1 {
+		i++
+	}
+	switch s.toks[i].val {
+	case "select", "with", "values", "table":
+		return s.toks[i].kind == tokWord
+	}
+	return false
+}
+
+func (s *stream) explainOption(n *Explain, o Option) {
+	off := o.Value.Kind != ValueNone && strings.Contains(" false off 0 ", " "+strings.ToLower(o.Value.Text)+" ")
+	switch o.Name {
+	case "format":
+		n.Format = strings.ToLower(o.Value.Text)
+	case "analyze":
+		n.Analyze = !off
+	case "verbose":
+		n.Verbose = !off
+	case "logical", "physical":
+		n.Stage = o.Name
+	default:
+		n.Options = append(n.Options, o)
+	}
+	if words := strings.Fields(o.Name); len(words) == 2 && words[0] == "format" {
+		n.Format = words[1]
+	}
+}
+
+func (s *stream) explainStatement(n *Explain) {
+	if s.err != nil {
+		return
+	}
+	if s.eof() {
+		s.unexpected()
+		return
+	}
+	last := len(s.toks) - 1
+	p := piece{start: s.peek().start, end: s.toks[last-1].end, whole: s.toks[last].end}
+	node, err := parsePiece(s.text, p)
+	if err != nil {
+		s.fail(asError(err))
+		return
+	}
+	n.Statement = &Statement{Text: s.text, Start: p.start, Len: p.end - p.start, Node: node}
+	s.i = last
+}

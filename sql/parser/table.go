@@ -1,0 +1,461 @@
+package parser
+
+import (
+	"sort"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
+// createTable parses what follows CREATE [TEMP] TABLE. A table with a
+// connector is a CreateSource.
+func (s *stream) createTable(h createHead) Node {
+	start := s.i
+	n := &CreateTable{Temp: h.temp, IfNotExists: s.ifNotExists(), Name: s.name()}
+	switch {
+	case s.is("from"):
+		return s.tableFromSource(n)
+	case s.accept("as"):
+		return s.tableAs(n, nil, nil)
+	case s.is("with"):
+		with := s.withOptions()
+		if s.accept("as") {
+			return s.tableAs(n, nil, with)
+		}
+	case s.isOp("("):
+		if cols, ok := s.namesThenAs(); ok {
+			with := s.withOptions()
+			s.expect("as")
+			return s.tableAs(n, cols, with)
+		}
+		d := s.tableElements()
+		n.Columns, n.Constraints, n.Like, n.Watermarks = d.columns, d.constraints, d.like, d.watermarks
+		if s.is("from") {
+			return s.tableFromSource(n)
+		}
+		if !d.wildcard && s.tableClauses(n) {
+			return n
+		}
+	}
+	if s.err != nil {
+		return nil
+	}
+	s.i = start
+	return s.createSource(h, true)
+}
+
+// namesThenAs reads `(a, b) [WITH (…)]` if AS follows.
+func (s *stream) namesThenAs() ([]string, bool) {
+	j := s.i + 1
+	for identToken(s.toks[min(j, len(s.toks)-1)]) {
+		j++
+		t := s.toks[min(j, len(s.toks)-1)]
+		if t.kind != tokOp || t.val != "," {
+			break
+		}
+		j++
+	}
+	after := s.toks[min(j+1, len(s.toks)-1)]
+	if s.toks[min(j, len(s.toks)-1)].val != ")" || after.val != "as" && after.val != "with" {
+		return nil, false
+	}
+	if after.val == "with" { // a source's WITH, unless AS follows it
+		save := s.i
+		s.i = j + 1
+		s.withOptions()
+		isAs := s.is("as")
+		if s.err != nil {
+			return nil, false
+		}
+		s.i = save
+		if !isAs {
+			return nil, false
+		}
+	}
+	return s.columnNames(), true
+}
+
+// tableClauses reads what follows the columns of a plain table. False without
+// an error means that it is not one.
+func (s *stream) tableClauses(n *CreateTable) bool {
+	for s.err == nil && !s.eof() {
+		switch {
+		case s.accept("append", "only"):
+			n.AppendOnly = true
+		case s.is("on", "conflict"):
+			n.OnConflict = s.tableOnConflict()
+		case s.accept("on", "commit"):
+			if !s.accept("preserve", "rows") && !s.accept("delete", "rows") && !s.accept("drop") {
+				s.unexpected()
+			}
+		case s.accept("without", "oids"):
+		case s.is("with"):
+			n.With = append(n.With, s.withOptions()...)
+			if findOption(n.With, "connector") != nil {
+				return false
+			}
+		case s.is("include"), s.is("format"):
+			return false
+		default:
+			s.unexpected()
+		}
+	}
+	return s.err == nil
+}
+
+func (s *stream) tableOnConflict() string {
+	s.expect("on", "conflict")
+	switch {
+	case s.accept("overwrite"), s.accept("do", "update", "full"):
+		return "overwrite"
+	case s.accept("ignore"), s.accept("do", "nothing"):
+		return "ignore"
+	case s.accept("do", "update", "if", "not", "null"):
+		return "do update if not null"
+	}
+	s.unexpected()
+	return ""
+}
+
+func (s *stream) tableAs(t *CreateTable, cols []string, with []Option) Node {
+	n := &CreateTableAs{Name: t.Name, IfNotExists: t.IfNotExists, Temp: t.Temp, Columns: cols, With: with}
+	end := len(s.toks) - 1
+	if cut := s.tail("with", "no", "data"); cut >= 0 {
+		n.WithNoData, end = true, cut
+	} else if cut := s.tail("with", "data"); cut >= 0 {
+		end = cut
+	}
+	n.Query = s.queryUntil(end)
+	if s.err == nil {
+		s.i = len(s.toks) - 1
+	}
+	return n
+}
+
+// tableFromSource is FROM SOURCE s (REFERENCE r, …), and RisingWave's
+// FROM s TABLE 'r'.
+func (s *stream) tableFromSource(t *CreateTable) Node {
+	n := &CreateTableFromSource{
+		Name: t.Name, IfNotExists: t.IfNotExists, Columns: t.Columns, Constraints: t.Constraints,
+	}
+	s.expect("from")
+	if s.accept("source") {
+		n.Source = s.name()
+		if s.isOp("(") {
+			n.Options = s.options()
+		}
+		for i, o := range n.Options {
+			if o.Name == "reference" {
+				r := o.Value.Name
+				if o.Value.Kind == ValueString {
+					r = Name{Name: o.Value.Text, Pos: o.Pos}
+				}
+				n.Reference = &r
+				n.Options = append(n.Options[:i:i], n.Options[i+1:]...)
+				break
+			}
+		}
+	} else {
+		n.Source = s.name()
+		s.expect("table")
+		r := Name{Pos: s.pos(), Name: s.str()}
+		if schema, name, ok := strings.Cut(r.Name, "."); ok {
+			r.Schema, r.Name = schema, name
+		}
+		n.Reference = &r
+	}
+	for s.err == nil && !s.eof() {
+		switch {
+		case s.accept("format"):
+			n.Format = s.format()
+		case s.is("include"):
+			n.Includes = append(n.Includes, s.includes()...)
+		case s.accept("envelope"):
+			n.Envelope = s.envelope()
+		case s.is("with"):
+			n.With = append(n.With, s.withOptions()...)
+		default:
+			s.unexpected()
+		}
+	}
+	return n
+}
+
+// elements are what stands in the parentheses of CREATE TABLE or CREATE SOURCE.
+type elements struct {
+	columns     []ColumnDef
+	constraints []Constraint
+	like        []Name
+	watermarks  []Watermark
+	wildcard    bool
+}
+
+// tableElements reads `(element, …)`, which may be empty.
+func (s *stream) tableElements() elements {
+	var d elements
+	s.expectOp("(")
+	if s.acceptOp(")") {
+		return d
+	}
+	for s.err == nil {
+		s.tableElement(&d)
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	s.expectOp(")")
+	return d
+}
+
+func (s *stream) tableElement(d *elements) {
+	end := s.until(",")
+	switch {
+	case s.acceptOp("*"):
+		d.wildcard = true
+	case s.is("watermark", "for"):
+		w := Watermark{Pos: s.pos()}
+		s.expect("watermark", "for")
+		w.Column = s.ident()
+		s.expect("as")
+		if s.err == nil {
+			w.Expr = s.exprUntil(end)
+		}
+		d.watermarks = append(d.watermarks, w)
+	case s.accept("like"):
+		d.like = append(d.like, s.name())
+		for s.acceptOne("including", "excluding") != "" {
+			s.label()
+		}
+	case end == s.i+1 && s.isIdent(): // a bare column name
+		pos := s.pos()
+		d.columns = append(d.columns, ColumnDef{Name: s.ident(), Pos: pos})
+	default:
+		s.columnOrConstraint(d, end)
+	}
+}
+
+// columnOrConstraint hands an element to PostgreSQL's grammar, without what it
+// does not know: NOT ENFORCED and RisingWave's `name type AS expr`.
+func (s *stream) columnOrConstraint(d *elements, end int) {
+	start := s.i
+	stop, enforced := end, true
+	if end-2 > start && s.toks[end-2].val == "not" && s.toks[end-1].val == "enforced" {
+		stop, enforced = end-2, false
+	}
+	s.refuseComposite(stop)
+	var generated *Expr
+	if at := s.generatedAs(stop); at > 0 {
+		s.i = at + 1
+		e := s.exprUntil(stop)
+		generated, stop, s.i = &e, at, start
+	}
+	if s.err != nil {
+		return
+	}
+	stmt, base := s.embed("CREATE TABLE x (", stop, ")")
+	if stmt == nil {
+		return
+	}
+	for _, el := range stmt.GetCreateStmt().GetTableElts() {
+		switch {
+		case el.GetColumnDef() != nil:
+			c := s.columnDef(el.GetColumnDef(), base, start, stop)
+			if generated != nil {
+				c.Generated = generated
+			}
+			d.columns = append(d.columns, c)
+		case el.GetConstraint() != nil:
+			if c, ok := s.constraint(el.GetConstraint(), base, start, stop); ok {
+				c.NotEnforced = !enforced
+				d.constraints = append(d.constraints, c)
+			}
+		default:
+			s.fail(syntaxErrorAt(s.text, s.toks[start]))
+		}
+	}
+	if s.err == nil {
+		s.i = end
+	}
+}
+
+// refuseComposite names RisingWave's struct<…> type, which has no counterpart here.
+func (s *stream) refuseComposite(stop int) {
+	for i := s.i; i+1 < stop; i++ {
+		if s.toks[i].kind == tokWord && s.toks[i].val == "struct" && strings.HasPrefix(s.toks[i+1].val, "<") {
+			s.fail(pgerror.Unsupported("type struct").At(Position(s.text, s.toks[i].start)))
+			return
+		}
+	}
+}
+
+// generatedAs finds the AS of `name type AS expr`, 0 if there is none.
+func (s *stream) generatedAs(stop int) int {
+	at := s.until("as")
+	if at >= stop || at < s.i+2 || s.toks[at].val != "as" {
+		return 0
+	}
+	for i := s.i; i < at; i++ {
+		if s.toks[i].kind == tokWord && s.toks[i].val == "generated" {
+			return 0
+		}
+	}
+	return at
+}
+
+// columnDef reads PostgreSQL's tree of a column. start and stop are the tokens
+// it was read from, which give the texts of expressions.
+func (s *stream) columnDef(c *pg.ColumnDef, base, start, stop int) ColumnDef {
+	d := ColumnDef{
+		Name: c.Colname,
+		Type: TypeName{Node: c.TypeName, Base: base},
+		Pos:  Position(s.text, base+int(c.Location)),
+	}
+	if c.CollClause != nil {
+		names := c.CollClause.Collname
+		d.Collation = names[len(names)-1].GetString_().GetSval()
+	}
+	starts := s.constraintStarts(c.Constraints, base)
+	typeEnd := s.toks[stop-1].end
+	if len(starts) > 0 {
+		typeEnd = starts[0]
+	}
+	if c.CollClause != nil {
+		typeEnd = min(typeEnd, base+int(c.CollClause.Location))
+	}
+	if c.TypeName != nil {
+		d.Type.SQL = strings.TrimSpace(s.text[base+int(c.TypeName.Location) : typeEnd])
+	}
+	for _, k := range c.Constraints {
+		s.columnConstraint(&d, k.GetConstraint(), base, start, stop)
+	}
+	return d
+}
+
+// constraintStarts are the offsets where the constraints of a column begin, in order.
+func (s *stream) constraintStarts(list []*pg.Node, base int) []int {
+	var out []int
+	for _, k := range list {
+		out = append(out, base+int(k.GetConstraint().GetLocation()))
+	}
+	sort.Ints(out)
+	return out
+}
+
+func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base, start, stop int) {
+	switch k.Contype {
+	case pg.ConstrType_CONSTR_NOTNULL:
+		d.NotNull = true
+	case pg.ConstrType_CONSTR_NULL:
+		d.Null = true
+	case pg.ConstrType_CONSTR_DEFAULT:
+		d.Default = &Expr{Node: k.RawExpr, Base: base, SQL: s.defaultText(base+int(k.Location), stop)}
+	case pg.ConstrType_CONSTR_GENERATED:
+		d.Generated = &Expr{Node: k.RawExpr, Base: base, SQL: s.parenText(base+int(k.Location), stop)}
+	case pg.ConstrType_CONSTR_IDENTITY:
+		d.Identity = "by default"
+		if k.GeneratedWhen == "a" {
+			d.Identity = "always"
+		}
+	case pg.ConstrType_CONSTR_PRIMARY:
+		d.PrimaryKey = true
+	case pg.ConstrType_CONSTR_UNIQUE:
+		d.Unique = true
+	default:
+		if c, ok := s.constraint(k, base, start, stop); ok && c.Kind == ConstraintCheck {
+			d.Checks = append(d.Checks, c)
+		} else if ok {
+			c.Columns = []string{d.Name}
+			d.References = append(d.References, c)
+		}
+	}
+}
+
+// defaultText is the text of the DEFAULT clause at an offset: up to the next
+// clause of the column.
+func (s *stream) defaultText(offset, stop int) string {
+	i := s.tokenAt(offset)
+	if s.toks[i].val == "constraint" {
+		i += 2
+	}
+	from, depth := i+1, 0
+	for j := from; j < stop; j++ {
+		t := s.toks[j]
+		switch {
+		case t.kind == tokOp && (t.val == "(" || t.val == "["):
+			depth++
+		case t.kind == tokOp && (t.val == ")" || t.val == "]"):
+			depth--
+		case depth == 0 && j > from && t.kind == tokWord && columnClause[t.val]:
+			return s.text[s.toks[from].start:s.toks[j-1].end]
+		}
+	}
+	return s.text[s.toks[from].start:s.toks[stop-1].end]
+}
+
+// columnClause are the words that end a DEFAULT expression.
+var columnClause = map[string]bool{
+	"not": true, "null": true, "constraint": true, "primary": true, "unique": true, "check": true,
+	"references": true, "default": true, "collate": true, "generated": true, "deferrable": true,
+	"initially": true,
+}
+
+// parenText is the text in the first parentheses after an offset.
+func (s *stream) parenText(offset, stop int) string {
+	for i := s.tokenAt(offset); i < stop; i++ {
+		if s.toks[i].val == "(" && s.toks[i].kind == tokOp {
+			save := s.i
+			s.i = i + 1
+			end := s.closing()
+			s.i = save
+			if end > i+1 {
+				return s.text[s.toks[i+1].start:s.toks[end-1].end]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// tokenAt is the index of the token that begins at an offset.
+func (s *stream) tokenAt(offset int) int {
+	return sort.Search(len(s.toks)-1, func(i int) bool { return s.toks[i].start >= offset })
+}
+
+var refActions = map[string]string{"a": "", "r": "restrict", "c": "cascade", "n": "set null", "d": "set default"}
+
+// constraint reads PostgreSQL's tree of a CHECK, key or foreign key
+// constraint; false for the attributes that stand as constraints in the tree.
+func (s *stream) constraint(k *pg.Constraint, base, start, stop int) (Constraint, bool) {
+	c := Constraint{Name: k.Conname, Pos: Position(s.text, base+int(k.Location))}
+	switch k.Contype {
+	case pg.ConstrType_CONSTR_PRIMARY:
+		c.Kind, c.Columns = ConstraintPrimaryKey, stringList(k.Keys)
+	case pg.ConstrType_CONSTR_UNIQUE:
+		c.Kind, c.Columns = ConstraintUnique, stringList(k.Keys)
+	case pg.ConstrType_CONSTR_CHECK:
+		c.Kind = ConstraintCheck
+		c.Check = &Expr{Node: k.RawExpr, Base: base, SQL: s.parenText(base+int(k.Location), stop)}
+	case pg.ConstrType_CONSTR_FOREIGN:
+		c.Kind, c.Columns = ConstraintForeignKey, stringList(k.FkAttrs)
+		c.RefTable = rangeVarName(k.Pktable)
+		c.RefTable.Pos = Position(s.text, base+int(k.Pktable.Location))
+		c.RefColumns = stringList(k.PkAttrs)
+		c.OnDelete, c.OnUpdate = refActions[k.FkDelAction], refActions[k.FkUpdAction]
+	case pg.ConstrType_CONSTR_EXCLUSION:
+		s.fail(pgerror.Unsupported("EXCLUDE").At(c.Pos))
+		return c, false
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+func stringList(list []*pg.Node) []string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.GetString_().GetSval())
+	}
+	return out
+}
