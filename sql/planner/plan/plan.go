@@ -272,8 +272,10 @@ type Let struct {
 
 // LocalGet reads a Let or a recursive binding.
 type LocalGet struct {
-	ID   int
-	Cols []Column
+	ID         int
+	Cols       []Column
+	Keys       [][]int // of the bound value
+	AppendOnly bool    // of the bound value
 }
 
 // Recursive is WITH [MUTUALLY] RECURSIVE: Bindings are iterated from empty to
