@@ -6,13 +6,14 @@ import (
 
 // Builder appends values of one kind and makes a Vec of them.
 type Builder struct {
-	kind  Kind
-	n     int
-	nulls Bitmap
-	any   bool // some NULL was appended
-	fixed []byte
-	offs  []uint32
-	data  []byte
+	kind   Kind
+	n      int
+	nulls  Bitmap
+	any    bool // some NULL was appended
+	pooled bool // buffers come from the pool
+	fixed  []byte
+	offs   []uint32
+	data   []byte
 }
 
 // NewBuilder makes a builder with room for capacity values.
@@ -22,14 +23,38 @@ func NewBuilder(kind Kind, capacity int) *Builder {
 	return b
 }
 
+// NewPooledBuilder makes a builder whose vectors can be given back with
+// Vec.Recycle by an owner who knows when nothing refers to them any more.
+func NewPooledBuilder(kind Kind, capacity int) *Builder {
+	b := &Builder{kind: kind, pooled: true}
+	b.reset(capacity)
+	return b
+}
+
 func (b *Builder) reset(capacity int) {
-	b.n, b.any, b.nulls = 0, false, nil
-	if b.kind == KindBytes {
-		b.offs = make([]uint32, 1, capacity+1)
-		b.data = nil
-		return
+	*b = Builder{kind: b.kind, pooled: b.pooled}
+	if capacity > 0 {
+		b.reserve(capacity)
 	}
-	b.fixed = alignedBytes(capacity * b.kind.Width())[:0]
+}
+
+// bytes makes a buffer of the kind this builder uses.
+func (b *Builder) bytes(n int) []byte {
+	if b.pooled {
+		return getBytes(n)
+	}
+	return alignedBytes(n)
+}
+
+// regrow moves a buffer to one with room for n more bytes.
+func (b *Builder) regrow(old []byte, n int) []byte {
+	l := len(old)
+	nb := b.bytes(max(2*cap(old), l+n, 16*8))
+	copy(nb, old)
+	if b.pooled && cap(old) > 0 {
+		putBytes(old)
+	}
+	return nb[:l]
 }
 
 // Kind is the kind being built.
@@ -38,14 +63,78 @@ func (b *Builder) Kind() Kind { return b.kind }
 // Len is the number of values appended.
 func (b *Builder) Len() int { return b.n }
 
+// reserve makes room for n more fixed values or offsets.
+func (b *Builder) reserve(n int) {
+	if b.kind == KindBytes {
+		l := max(len(b.offs), 1)
+		b.growOffs(n)
+		b.offs = b.offs[:l]
+		return
+	}
+	if need := n * b.kind.Width(); len(b.fixed)+need > cap(b.fixed) {
+		if len(b.fixed) == 0 {
+			b.fixed = b.bytes(need)[:0]
+			return
+		}
+		b.fixed = b.regrow(b.fixed, need)
+	}
+}
+
+// growOffs lengthens offs by n entries, to be filled, after the leading 0.
+func (b *Builder) growOffs(n int) {
+	l := max(len(b.offs), 1)
+	if l+n > cap(b.offs) {
+		size := l + n
+		if len(b.offs) > 1 {
+			size = max(size, 2*l)
+		}
+		var o []uint32
+		if b.pooled {
+			o = GetSlice[uint32](size)
+		} else {
+			o = make([]uint32, size)
+		}
+		o[0] = 0
+		copy(o, b.offs)
+		if b.pooled {
+			PutSlice(b.offs)
+		}
+		b.offs = o
+	}
+	b.offs = b.offs[:l+n]
+}
+
+// growData lengthens data by n bytes, to be filled.
+func (b *Builder) growData(n int) {
+	l := len(b.data)
+	if l+n > cap(b.data) {
+		if l == 0 && !b.pooled {
+			b.data = make([]byte, n)
+			return
+		}
+		b.data = b.regrow(b.data, n)
+	}
+	b.data = b.data[:l+n]
+}
+
+// extend lengthens fixed by n values and returns the place of the first.
+func (b *Builder) extend(n int) unsafe.Pointer {
+	w := b.kind.Width()
+	l := len(b.fixed)
+	if l+n*w > cap(b.fixed) {
+		b.fixed = b.regrow(b.fixed, n*w)
+	}
+	b.fixed = b.fixed[:l+n*w]
+	b.n += n
+	return unsafe.Pointer(&b.fixed[l])
+}
+
 // grow makes room for one more fixed value and returns its place.
 func (b *Builder) grow() unsafe.Pointer {
 	w := b.kind.Width()
 	l := len(b.fixed)
 	if l+w > cap(b.fixed) {
-		nb := alignedBytes(max(2*cap(b.fixed), 16*w, l+w))
-		copy(nb, b.fixed)
-		b.fixed = nb[:l]
+		b.fixed = b.regrow(b.fixed, w)
 	}
 	b.fixed = b.fixed[:l+w]
 	b.n++
@@ -66,14 +155,18 @@ func (b *Builder) U128(x U128)       { Append(b, x) }
 
 // Bytes appends a copy of x.
 func (b *Builder) Bytes(x []byte) {
-	b.data = append(b.data, x...)
+	l := len(b.data)
+	if l+len(x) > cap(b.data) {
+		b.data = b.regrow(b.data, len(x))
+	}
+	b.data = b.data[:l+len(x)]
+	copy(b.data[l:], x)
 	b.endBytes()
 }
 
 // String appends a copy of x.
 func (b *Builder) String(x string) {
-	b.data = append(b.data, x...)
-	b.endBytes()
+	b.Bytes(unsafe.Slice(unsafe.StringData(x), len(x)))
 }
 
 // Extend gives the data buffer to f, which appends one value to it and returns
@@ -84,7 +177,13 @@ func (b *Builder) Extend(f func(dst []byte) []byte) {
 }
 
 func (b *Builder) endBytes() {
-	b.offs = append(b.offs, uint32(len(b.data)))
+	checkDataSize(uint64(len(b.data)))
+	if l := len(b.offs); l > 0 && l < cap(b.offs) {
+		b.offs = append(b.offs, uint32(len(b.data)))
+	} else {
+		b.growOffs(1)
+		b.offs[len(b.offs)-1] = uint32(len(b.data))
+	}
 	b.n++
 }
 
@@ -97,11 +196,38 @@ func (b *Builder) Null() {
 		p := b.grow()
 		clear(unsafe.Slice((*byte)(p), b.kind.Width()))
 	}
+	b.setNull(i)
+}
+
+// setNull marks value i, which is there already, as NULL.
+func (b *Builder) setNull(i int) {
 	b.any = true
-	for len(b.nulls) <= i>>6 {
-		b.nulls = append(b.nulls, 0)
-	}
+	b.growNulls(i>>6 + 1)
 	b.nulls.Set(i)
+}
+
+// growNulls gives the bitmap at least so many words.
+func (b *Builder) growNulls(words int) {
+	l := len(b.nulls)
+	if words <= l {
+		return
+	}
+	if words > cap(b.nulls) {
+		size := max(words, 2*l, cap(b.fixed)/(64*max(b.kind.Width(), 1)))
+		var nb Bitmap
+		if b.pooled {
+			nb = Bitmap(GetSlice[uint64](size))
+		} else {
+			nb = make(Bitmap, size)
+		}
+		copy(nb, b.nulls)
+		if b.pooled {
+			PutSlice([]uint64(b.nulls))
+		}
+		b.nulls = nb
+	}
+	b.nulls = b.nulls[:words]
+	clear(b.nulls[l:])
 }
 
 // AppendFrom appends value i of v, which has the same kind.
@@ -119,15 +245,84 @@ func (b *Builder) AppendFrom(v *Vec, i int) {
 	copy(unsafe.Slice((*byte)(p), w), v.fixed[i*w:(i+1)*w])
 }
 
+// AppendVec appends all values of v, which has the same kind.
+func (b *Builder) AppendVec(v *Vec) {
+	if v.n == 0 {
+		return
+	}
+	at := b.n
+	if b.kind == KindBytes {
+		b.appendBytes(v)
+	} else {
+		out := b.extend(v.n)
+		copy(unsafe.Slice((*byte)(out), len(v.fixed)), v.fixed)
+	}
+	if v.nulls == nil {
+		return
+	}
+	for i := range v.n {
+		if v.nulls.Get(i) {
+			b.setNull(at + i)
+		}
+	}
+}
+
+func (b *Builder) appendBytes(v *Vec) {
+	lo, hi := v.offs[0], v.offs[v.n]
+	l := len(b.data)
+	checkDataSize(uint64(l) + uint64(hi-lo))
+	b.growData(int(hi - lo))
+	copy(b.data[l:], v.data[lo:hi])
+	at := max(len(b.offs), 1)
+	b.growOffs(v.n)
+	delta := uint32(l) - lo
+	offs := b.offs[at : at+v.n]
+	for i, o := range v.offs[1 : v.n+1] {
+		offs[i] = o + delta
+	}
+	b.n += v.n
+}
+
+// Zeros appends n zero values (empty bytes), for the caller to overlay.
+func (b *Builder) Zeros(n int) {
+	if n == 0 {
+		return
+	}
+	if b.kind == KindBytes {
+		at := max(len(b.offs), 1)
+		b.growOffs(n)
+		for i := at; i < at+n; i++ {
+			b.offs[i] = uint32(len(b.data))
+		}
+		b.n += n
+		return
+	}
+	p := b.extend(n)
+	clear(unsafe.Slice((*byte)(p), n*b.kind.Width()))
+}
+
+// Nulls appends n NULLs.
+func (b *Builder) Nulls(n int) {
+	at := b.n
+	b.Zeros(n)
+	for i := range n {
+		b.setNull(at + i)
+	}
+}
+
+// noOffs are the offsets of an empty vector.
+var noOffs = []uint32{0}
+
 // Build returns the vector and resets the builder.
 func (b *Builder) Build() *Vec {
-	v := &Vec{kind: b.kind, n: b.n, fixed: b.fixed, offs: b.offs, data: b.data}
+	v := &Vec{kind: b.kind, n: b.n, fixed: b.fixed, offs: b.offs, data: b.data, pooled: b.pooled}
+	if b.kind == KindBytes && len(b.offs) == 0 {
+		v.offs = noOffs
+	}
 	if b.any {
-		for len(b.nulls) < (b.n+63)/64 {
-			b.nulls = append(b.nulls, 0)
-		}
+		b.growNulls((b.n + 63) / 64)
 		v.nulls = b.nulls
 	}
-	b.reset(0)
+	*b = Builder{kind: b.kind, pooled: b.pooled}
 	return v
 }

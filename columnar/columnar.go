@@ -103,6 +103,8 @@ type Vec struct {
 	fixed []byte   // n*Width bytes, 8-byte aligned (fixed kinds)
 	offs  []uint32 // n+1 offsets into data (KindBytes); offs[0] need not be 0
 	data  []byte
+
+	pooled bool // the buffers are this vector's own and may go back to the pool
 }
 
 // Kind is the physical kind of the vector.
@@ -189,6 +191,7 @@ func MakeFixed(kind Kind, n int) *Vec {
 func (v *Vec) WithNulls(b Bitmap) *Vec {
 	w := *v
 	w.nulls = b
+	w.pooled = false
 	return &w
 }
 

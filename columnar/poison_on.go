@@ -1,0 +1,5 @@
+//go:build invariants
+
+package columnar
+
+const poisonFreed = true
