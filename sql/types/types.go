@@ -44,14 +44,29 @@ const (
 	OIDTimestampTZ        OID = 1184
 	OIDInterval           OID = 1186
 	OIDTimeTZ             OID = 1266
+	OIDXid                OID = 28
+	OIDCid                OID = 29
+	OIDPgNodeTree         OID = 194
+	OIDACLItem            OID = 1033
+	OIDPgLSN              OID = 3220
+	OIDXid8               OID = 5069
+	OIDJSONPath           OID = 4072
 	OIDNumeric            OID = 1700
 	OIDRegprocedure       OID = 2202
+	OIDRegoper            OID = 2203
+	OIDRegoperator        OID = 2204
 	OIDRegclass           OID = 2205
+	OIDRegconfig          OID = 3734
+	OIDRegdictionary      OID = 3769
+	OIDRegcollation       OID = 4191
 	OIDRegtype            OID = 2206
 	OIDRegrole            OID = 4096
 	OIDRegnamespace       OID = 4089
 	OIDRecord             OID = 2249
 	OIDVoid               OID = 2278
+	OIDCString            OID = 2275
+	OIDTrigger            OID = 2279
+	OIDInternal           OID = 2281
 	OIDUUID               OID = 2950
 	OIDJSONB              OID = 3802
 	OIDAnyElement         OID = 2283
@@ -60,6 +75,8 @@ const (
 	OIDAnyNonArray        OID = 2776
 	OIDAnyCompatible      OID = 5077
 	OIDAnyCompatibleArray OID = 5078
+
+	OIDAnyCompatibleNonArray OID = 5079
 
 	OIDBoolArray        OID = 1000
 	OIDByteaArray       OID = 1001
@@ -84,6 +101,13 @@ const (
 	OIDJSONArray        OID = 199
 	OIDJSONBArray       OID = 3807
 	OIDRecordArray      OID = 2287
+	OIDTimeTZArray      OID = 1270
+	OIDInt2VectorArray  OID = 1006
+	OIDOidVectorArray   OID = 1013
+	OIDCStringArray     OID = 1263
+	OIDACLItemArray     OID = 1034
+	OIDRegclassArray    OID = 2210
+	OIDRegtypeArray     OID = 2211
 )
 
 // The types most used, without modifiers.
@@ -106,6 +130,7 @@ var (
 	Time        = Of(OIDTime)
 	Timestamp   = Of(OIDTimestamp)
 	TimestampTZ = Of(OIDTimestampTZ)
+	TimeTZ      = Of(OIDTimeTZ)
 	Interval    = Of(OIDInterval)
 	UUID        = Of(OIDUUID)
 	JSON        = Of(OIDJSON)
@@ -117,14 +142,15 @@ var (
 
 // Kind is the physical kind that stores t.
 //
-// The forms: bool 0/1; int2, int4, int8, float4, float8 themselves; oid and
-// reg* as int64; date as int32 days since 2000-01-01; time as int64
+// The forms: bool 0/1; int2, int4, int8, float4, float8 themselves; oid, xid
+// and reg* as int64; date as int32 days since 2000-01-01; time as int64
 // microseconds of the day; timestamp, timestamptz as int64 microseconds since
 // 2000-01-01 UTC (±infinity: the extreme int64, for date the extreme int32);
+// timetz as U128{Hi: microseconds of the day, Lo: seconds west of UTC};
 // interval as U128{Hi: months(32)<<32 | days(32), Lo: microseconds}; uuid as
 // U128 big-endian; "char" and all text kinds as UTF-8 bytes; json as its text;
-// bytea raw; numeric as package decimal encodes it; jsonb and arrays in the
-// binary forms of this package.
+// bytea raw; numeric as package decimal encodes it; jsonb, arrays (with
+// int2vector and oidvector) and records in the binary forms of this package.
 func (t Type) Kind() columnar.Kind {
 	switch t.OID {
 	case OIDBool:
@@ -133,14 +159,15 @@ func (t Type) Kind() columnar.Kind {
 		return columnar.KindInt16
 	case OIDInt4, OIDDate:
 		return columnar.KindInt32
-	case OIDInt8, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ,
-		OIDRegproc, OIDRegprocedure, OIDRegclass, OIDRegtype, OIDRegrole, OIDRegnamespace:
+	case OIDInt8, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid, OIDCid, OIDXid8, OIDPgLSN,
+		OIDRegproc, OIDRegprocedure, OIDRegclass, OIDRegtype, OIDRegrole, OIDRegnamespace,
+		OIDRegoper, OIDRegoperator, OIDRegconfig, OIDRegdictionary, OIDRegcollation:
 		return columnar.KindInt64
 	case OIDFloat4:
 		return columnar.KindFloat32
 	case OIDFloat8:
 		return columnar.KindFloat64
-	case OIDInterval, OIDUUID:
+	case OIDInterval, OIDUUID, OIDTimeTZ:
 		return columnar.KindFixed16
 	}
 	return columnar.KindBytes

@@ -1,0 +1,264 @@
+package types
+
+import (
+	"strconv"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/decimal"
+)
+
+func appendText(dst []byte, t Type, d datum, o *Options) []byte {
+	switch t.OID {
+	case OIDBool:
+		if d.isTrue() {
+			return append(dst, 't')
+		}
+		return append(dst, 'f')
+	case OIDInt2, OIDInt4, OIDInt8, OIDOid, OIDXid, OIDCid:
+		return strconv.AppendInt(dst, d.int(), 10)
+	case OIDFloat4:
+		return AppendFloat4(dst, d.f32(), o)
+	case OIDFloat8:
+		return AppendFloat8(dst, d.f64(), o)
+	case OIDNumeric:
+		return decimal.AppendText(dst, d.b)
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDPgNodeTree, OIDACLItem, OIDCString, OIDJSONPath:
+		return append(dst, d.b...)
+	case OIDChar:
+		if len(d.b) == 1 && d.b[0] == 0 {
+			return dst
+		}
+		return append(dst, d.b...)
+	case OIDBytea:
+		return AppendBytea(dst, d.b, o)
+	case OIDDate:
+		return AppendDate(dst, int32(d.int()))
+	case OIDTime:
+		return AppendTime(dst, d.int())
+	case OIDTimeTZ:
+		return AppendTimeTZ(dst, d.u)
+	case OIDTimestamp:
+		return AppendTimestamp(dst, d.int())
+	case OIDTimestampTZ:
+		return AppendTimestampTZ(dst, d.int(), o.location())
+	case OIDInterval:
+		return AppendInterval(dst, UnpackInterval(d.u))
+	case OIDUUID:
+		return AppendUUID(dst, d.u)
+	case OIDJSONB:
+		return JSONDoc(d.b).AppendText(dst)
+	case OIDRecord:
+		return appendRecordText(dst, d.b, o)
+	case OIDInt2Vector, OIDOidVector:
+		return appendVectorText(dst, d.b)
+	case OIDXid8:
+		return strconv.AppendUint(dst, d.u.Lo, 10)
+	case OIDPgLSN:
+		return AppendLSN(dst, d.u.Lo)
+	case OIDVoid:
+		return dst
+	}
+	if t.OID.IsArray() {
+		return appendArrayText(dst, d.b, o)
+	}
+	if t.Kind() == columnar.KindInt64 {
+		return appendReg(dst, t.OID, uint32(d.u.Lo), o)
+	}
+	return append(dst, d.b...)
+}
+
+// appendReg appends the name of a reg* value, its number if it has no name.
+func appendReg(dst []byte, t OID, v uint32, o *Options) []byte {
+	if v == 0 {
+		return append(dst, '-')
+	}
+	if o != nil && o.Names != nil {
+		if s, ok := o.Names.RegName(t, v); ok {
+			return append(dst, s...)
+		}
+	}
+	if t == OIDRegtype {
+		if i := Lookup(OID(v)); i != nil {
+			return append(dst, i.OID.Name()...)
+		}
+	}
+	return strconv.AppendUint(dst, uint64(v), 10)
+}
+
+// AppendLSN appends the text form of a pg_lsn.
+func AppendLSN(dst []byte, v uint64) []byte {
+	dst = appendUpperHex(dst, v>>32)
+	dst = append(dst, '/')
+	return appendUpperHex(dst, v&(1<<32-1))
+}
+
+func appendUpperHex(dst []byte, v uint64) []byte {
+	start := len(dst)
+	dst = strconv.AppendUint(dst, v, 16)
+	for i := start; i < len(dst); i++ {
+		if dst[i] >= 'a' {
+			dst[i] -= 'a' - 'A'
+		}
+	}
+	return dst
+}
+
+// ParseLSN reads a pg_lsn.
+func ParseLSN(s string) (uint64, error) {
+	for i := range len(s) {
+		if s[i] == '/' {
+			hi, err1 := strconv.ParseUint(s[:i], 16, 32)
+			lo, err2 := strconv.ParseUint(s[i+1:], 16, 32)
+			if err1 != nil || err2 != nil {
+				break
+			}
+			return hi<<32 | lo, nil
+		}
+	}
+	return 0, errInput("pg_lsn", s)
+}
+
+// put appends x to b unless err is set.
+func put[T columnar.Fixed](b *columnar.Builder, x T, err error) error {
+	if err == nil {
+		columnar.Append(b, x)
+	}
+	return err
+}
+
+func parseText(b *columnar.Builder, t Type, s string, o *Options) error {
+	switch t.OID {
+	case OIDBool:
+		x, err := ParseBool(s)
+		return put(b, x, err)
+	case OIDInt2:
+		x, err := ParseInt2(s)
+		return put(b, x, err)
+	case OIDInt4:
+		x, err := ParseInt4(s)
+		return put(b, x, err)
+	case OIDInt8:
+		x, err := ParseInt8(s)
+		return put(b, x, err)
+	case OIDFloat4:
+		x, err := ParseFloat4(s)
+		return put(b, x, err)
+	case OIDFloat8:
+		x, err := ParseFloat8(s)
+		return put(b, x, err)
+	case OIDOid, OIDXid, OIDCid:
+		x, err := parseUint(s, t.OID.Name())
+		return put(b, int64(x), err)
+	case OIDUUID:
+		x, err := ParseUUID(s)
+		return put(b, x, err)
+	case OIDDate:
+		x, err := ParseDate(s, o)
+		return put(b, x, err)
+	case OIDTime:
+		x, err := ParseTime(s, t.Mod, o)
+		return put(b, x, err)
+	case OIDTimeTZ:
+		x, err := ParseTimeTZ(s, t.Mod, o)
+		return put(b, x, err)
+	case OIDTimestamp:
+		x, err := ParseTimestamp(s, t.Mod, o)
+		return put(b, x, err)
+	case OIDTimestampTZ:
+		x, err := ParseTimestampTZ(s, t.Mod, o)
+		return put(b, x, err)
+	case OIDInterval:
+		x, err := ParseInterval(s, t.Mod)
+		return put(b, x.Pack(), err)
+	case OIDXid8:
+		x, err := ParseInt8(s)
+		return put(b, x, err)
+	case OIDPgLSN:
+		x, err := ParseLSN(s)
+		return put(b, int64(x), err)
+	}
+	if t.Kind() == columnar.KindInt64 {
+		x, err := parseReg(t.OID, s, o)
+		return put(b, int64(x), err)
+	}
+	return parseBytesText(b, t, s, o)
+}
+
+// parseBytesText is parseText for the types of KindBytes.
+func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err error) {
+	var scratch [64]byte
+	buf := scratch[:0]
+	switch t.OID {
+	case OIDText, OIDUnknown, OIDCString:
+		return putText(b, s)
+	case OIDVarchar:
+		if s, err = FitVarchar(s, t.Mod, false); err != nil {
+			return err
+		}
+		return putText(b, s)
+	case OIDName:
+		return putText(b, FitName(s))
+	case OIDNumeric:
+		buf, err = decimal.ParseTypmod(buf, s, t.Mod)
+	case OIDBPChar:
+		if err = CheckUTF8(s); err == nil {
+			buf, err = AppendBPChar(buf, s, t.Mod, false)
+		}
+	case OIDChar:
+		buf = append(buf, 0)
+		if s != "" {
+			buf[0] = s[0]
+		}
+	case OIDBytea:
+		buf, err = ParseBytea(buf, s)
+	case OIDJSON:
+		if err = CheckJSON(s); err == nil {
+			return putText(b, s)
+		}
+	case OIDJSONB:
+		buf, err = ParseJSONB(buf, s)
+	case OIDJSONPath:
+		buf, err = appendJSONPath(buf, s)
+	case OIDInt2Vector, OIDOidVector:
+		buf, err = parseVector(buf, t.OID, s)
+	default:
+		if !t.OID.IsArray() {
+			return errNoInput(t)
+		}
+		buf, err = parseArray(buf, t, s, o)
+	}
+	if err != nil {
+		return err
+	}
+	b.Bytes(buf)
+	return nil
+}
+
+func putText(b *columnar.Builder, s string) error {
+	if err := CheckUTF8(s); err != nil {
+		return err
+	}
+	b.String(s)
+	return nil
+}
+
+// parseReg reads a reg* value: "-", a number, or a name.
+func parseReg(t OID, s string, o *Options) (uint32, error) {
+	if s == "-" {
+		return 0, nil
+	}
+	if s != "" && isDigit(s[0]) {
+		if n, err := ParseOid(s); err == nil {
+			return n, nil
+		}
+	}
+	if o != nil && o.Names != nil {
+		return o.Names.RegOID(t, s)
+	}
+	if t == OIDRegtype {
+		if typ, ok := ParseName(s); ok {
+			return uint32(typ.OID), nil
+		}
+	}
+	return 0, errInput(t.Name(), s)
+}
