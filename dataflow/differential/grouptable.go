@@ -1,0 +1,198 @@
+package differential
+
+import (
+	"unsafe"
+
+	"github.com/streamdb/streamdb/columnar"
+)
+
+// groupTable numbers distinct keys, and keeps some words for each: the
+// accelerator in front of keyed state. A row is
+//
+//	header   low half: NULL bits of the key if it has at most 32 columns;
+//	         high half: flags and the place in the touched list
+//	key      words of the codec (its mask word is the header if that has the bits)
+//	rest     the user's words
+//
+// Keys live until remove; their numbers are then given out again.
+type groupTable struct {
+	keys  *rowCodec
+	idx   hashIndex
+	rows  rowStore
+	ar    arena
+	keyAt int // first word of the codec's row: 0 or 1
+	rest  int // first word of the user's
+	enc   []uint64
+}
+
+const (
+	groupTouched = 1<<30 - 1 // bits of the header's high half: 1 + place in the touched list
+	groupDirty   = 1 << 30   // changed since the durable form was last brought up to date
+	groupDurable = 1 << 31   // the durable form has a row for the group
+)
+
+// probeChunk is how many rows are worked on at a time: their encoded keys,
+// group rows and operands then stay in the first-level caches between passes.
+const probeChunk = 1024
+
+func newGroupTable(keyKinds []columnar.Kind, nonNull bool, restWords int) groupTable {
+	t := groupTable{keys: newRowCodec(keyKinds, nonNull), idx: newHashIndex()}
+	if t.keys.masks != 1 || len(keyKinds) > 32 {
+		t.keyAt = 1
+	}
+	t.rest = t.keyAt + t.keys.words
+	t.rows = newRowStore(t.rest + restWords)
+	return t
+}
+
+// header is the flag half of the header of a row.
+func header(p unsafe.Pointer) *uint32 { return (*uint32)(unsafe.Add(p, 4)) }
+
+// at is the address of a group's row; words from rest on are the user's.
+func (t *groupTable) at(gid uint32) unsafe.Pointer { return t.rows.at(gid) }
+
+// key is the address of the codec's row of a group. With keyAt 0 its mask word
+// shares the header with the flags.
+func (t *groupTable) key(p unsafe.Pointer) unsafe.Pointer { return unsafe.Add(p, t.keyAt*8) }
+
+// probe gives the groups of rows of keys, with the low halves of their hashes
+// (hs[i] is of rows[i]), and makes those that are missing; their numbers are
+// appended to fresh.
+func (t *groupTable) probe(keys []*columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
+	enc := t.scratch(len(rows))
+	t.keys.encode(keys, rows, enc)
+	return t.lookup(enc, keys, hs, rows, gids, fresh)
+}
+
+// scratch has room for n encoded keys.
+func (t *groupTable) scratch(n int) []uint64 {
+	if n *= t.keys.words; cap(t.enc) < n {
+		t.enc = make([]uint64, n)
+	}
+	return t.enc[:n]
+}
+
+// lookup is probe for keys that are encoded already.
+func (t *groupTable) lookup(enc []uint64, keys []*columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
+	w := t.keys.words
+	fixed := len(t.keys.bytes) == 0
+	hs, gids = hs[:len(rows)], gids[:len(rows)]
+	q := unsafe.Pointer(unsafe.SliceData(enc))
+	for i, r := range rows {
+		h := hs[i]
+		s := &t.idx.dir[h>>(t.idx.shift&63)]
+		pos := h & s.mask
+		for {
+			e := *s.slot(pos)
+			if e == 0 {
+				gids[i] = t.insert(h, q, keys, int(r))
+				fresh = append(fresh, gids[i])
+				break
+			}
+			if uint32(e>>32) == h {
+				p := t.at(uint32(e) - 1)
+				if (fixed && t.matchFixed(p, q)) || (!fixed && t.match(p, q, keys, int(r))) {
+					gids[i] = uint32(e) - 1
+					break
+				}
+			}
+			pos = (pos + 1) & s.mask
+		}
+		q = unsafe.Add(q, w*8)
+	}
+	return fresh
+}
+
+// matchFixed compares a group's key without Bytes columns with an encoded one.
+func (t *groupTable) matchFixed(p, q unsafe.Pointer) bool {
+	i := 0
+	if t.keyAt == 0 {
+		if uint32(*wordAt(p, 0)) != uint32(*wordAt(q, 0)) {
+			return false
+		}
+		i = 1
+	} else {
+		p = unsafe.Add(p, 8)
+	}
+	for ; i < t.keys.words; i++ {
+		if *wordAt(p, i) != *wordAt(q, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// match compares a group's key with an encoded one, which is row `row` of keys.
+func (t *groupTable) match(p, q unsafe.Pointer, keys []*columnar.Vec, row int) bool {
+	if t.keyAt == 0 {
+		if uint32(*wordAt(p, 0)) != uint32(*wordAt(q, 0)) {
+			return false
+		}
+	} else {
+		p = unsafe.Add(p, 8)
+		for i := range t.keys.masks {
+			if *wordAt(p, i) != *wordAt(q, i) {
+				return false
+			}
+		}
+	}
+	return t.keys.same(p, q, keys, row, &t.ar)
+}
+
+func (t *groupTable) insert(h uint32, q unsafe.Pointer, keys []*columnar.Vec, row int) uint32 {
+	gid := t.rows.add()
+	p := t.key(t.at(gid))
+	for i := range t.keys.words {
+		*wordAt(p, i) = *wordAt(q, i)
+	}
+	if len(t.keys.bytes) > 0 {
+		t.keys.tails(p, keys, row, &t.ar)
+	}
+	t.idx.insert(h, gid)
+	return gid
+}
+
+// find is the group of one key, if there is one. q is its encoded row, which is
+// row `row` of keys.
+func (t *groupTable) find(h uint32, q unsafe.Pointer, keys []*columnar.Vec, row int) (uint32, bool) {
+	s := &t.idx.dir[h>>t.idx.shift]
+	for pos := h & s.mask; ; pos = (pos + 1) & s.mask {
+		e := *s.slot(pos)
+		if e == 0 {
+			return 0, false
+		}
+		if uint32(e>>32) == h && t.match(t.at(uint32(e)-1), q, keys, row) {
+			return uint32(e) - 1, true
+		}
+	}
+}
+
+// remove forgets a group.
+func (t *groupTable) remove(h, gid uint32) {
+	t.idx.remove(h, gid)
+	if len(t.keys.bytes) > 0 {
+		t.keys.free(t.key(t.at(gid)), &t.ar)
+	}
+	t.rows.remove(gid)
+}
+
+// decodeKey makes key column c of the rows at ptrs.
+func (t *groupTable) decodeKey(c int, ptrs []unsafe.Pointer) *columnar.Vec {
+	v := decodeValues(t.keys.kinds[c], ptrs, t.keyAt+t.keys.offs[c], &t.ar)
+	if t.keys.masks == 0 {
+		return v
+	}
+	var nulls columnar.Bitmap
+	for i, p := range ptrs {
+		if *wordAt(p, t.keyAt+c>>6)>>(uint(c)&63)&1 != 0 {
+			if nulls == nil {
+				nulls = columnar.NewBitmap(len(ptrs))
+			}
+			nulls.Set(i)
+		}
+	}
+	if nulls == nil {
+		return v
+	}
+	return v.WithNulls(nulls)
+}
