@@ -41,6 +41,7 @@ type conn struct {
 	started    bool // past the startup phase
 	portals    map[string]*portal
 	unnamed    portal
+	names      map[string]string
 	skipToSync bool // an extended-protocol message failed
 	params     []Param
 	oids       []types.OID

@@ -119,6 +119,22 @@ func (c *conn) extended(err error) error {
 	return err
 }
 
+// text makes a string of a name. Names come again and again: they are kept.
+func (c *conn) text(name []byte) string {
+	if len(name) == 0 {
+		return ""
+	}
+	s, ok := c.names[string(name)]
+	if !ok {
+		if len(c.names) >= 256 || c.names == nil {
+			c.names = make(map[string]string)
+		}
+		s = string(name)
+		c.names[s] = s
+	}
+	return s
+}
+
 func (c *conn) parse(body []byte) error {
 	f := fields{b: body}
 	name, sql := f.cstring(), f.cstring()
@@ -136,7 +152,7 @@ func (c *conn) parse(body []byte) error {
 	ctx := c.begin()
 	defer c.end()
 	// the session keeps the types
-	if err := c.session.Parse(ctx, string(name), string(sql), slices.Clone(c.oids)); err != nil {
+	if err := c.session.Parse(ctx, c.text(name), string(sql), slices.Clone(c.oids)); err != nil {
 		return err
 	}
 	c.w.empty('1')
@@ -193,7 +209,7 @@ func (c *conn) bind(body []byte) error {
 	}
 	ctx := c.begin()
 	defer c.end()
-	if err := c.session.Bind(ctx, string(name), string(statement), c.params); err != nil {
+	if err := c.session.Bind(ctx, c.text(name), c.text(statement), c.params); err != nil {
 		return err
 	}
 	p := c.makePortal(name)
@@ -241,7 +257,7 @@ func (c *conn) describe(body []byte) error {
 	defer c.end()
 	switch kind {
 	case 'S':
-		d, err := c.session.DescribeStatement(ctx, string(name))
+		d, err := c.session.DescribeStatement(ctx, c.text(name))
 		if err != nil {
 			return err
 		}
@@ -253,7 +269,7 @@ func (c *conn) describe(body []byte) error {
 		c.w.end(at)
 		return c.describeColumns(d.Columns, nil)
 	case 'P':
-		cols, err := c.session.DescribePortal(ctx, string(name))
+		cols, err := c.session.DescribePortal(ctx, c.text(name))
 		if err != nil {
 			return err
 		}
@@ -285,7 +301,7 @@ func (c *conn) execute(body []byte) error {
 	c.res.start(false, c.formats(name))
 	ctx := c.begin()
 	defer c.end()
-	suspended, err := c.session.Execute(ctx, string(name), maxRows, &c.res)
+	suspended, err := c.session.Execute(ctx, c.text(name), maxRows, &c.res)
 	if err = c.endCopy(err); err != nil {
 		return err
 	}
@@ -306,14 +322,14 @@ func (c *conn) closeTarget(body []byte) error {
 	var err error
 	switch kind {
 	case 'S':
-		err = c.session.CloseStatement(string(name))
+		err = c.session.CloseStatement(c.text(name))
 	case 'P':
 		if len(name) == 0 {
 			c.unnamed.formats = c.unnamed.formats[:0]
 		} else {
 			delete(c.portals, string(name))
 		}
-		err = c.session.ClosePortal(string(name))
+		err = c.session.ClosePortal(c.text(name))
 	default:
 		err = protocolViolation("invalid CLOSE message subtype %d", kind)
 	}
