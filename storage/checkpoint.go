@@ -1,6 +1,11 @@
 package storage
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/streamdb/streamdb/dataflow"
 )
 
@@ -58,4 +63,131 @@ type Checkpoint struct {
 
 	DropObjects []uint64
 	DropSources []uint64
+}
+
+// partKey names a part within a checkpoint.
+type partKey struct {
+	object    uint64
+	spine     uint32
+	partition uint32
+}
+
+// state is the last checkpoint, as the store keeps it. What it refers to is
+// never changed, only replaced.
+type state struct {
+	has     bool
+	epoch   dataflow.Epoch
+	objects map[uint64]ObjectState
+	sources map[uint64]Positions
+}
+
+func newState() state {
+	return state{objects: map[uint64]ObjectState{}, sources: map[uint64]Positions{}}
+}
+
+// refs lists every block of the checkpoint, once for each time it is listed.
+func (s *state) refs() []BlockRef {
+	var refs []BlockRef
+	for _, o := range s.objects {
+		refs = append(refs, o.refs()...)
+	}
+	return refs
+}
+
+func (o *ObjectState) refs() []BlockRef {
+	var refs []BlockRef
+	for i := range o.Parts {
+		refs = append(refs, o.Parts[i].Blocks...)
+	}
+	return refs
+}
+
+// checkpoint is the state as its reader gets it, objects in order.
+func (s *state) checkpoint() *Checkpoint {
+	if !s.has {
+		return nil
+	}
+	c := &Checkpoint{Epoch: s.epoch, Sources: maps.Clone(s.sources)}
+	for _, id := range slices.Sorted(maps.Keys(s.objects)) {
+		c.Objects = append(c.Objects, s.objects[id])
+	}
+	return c
+}
+
+// clone copies what the store must not share with its caller.
+func (o *ObjectState) clone() ObjectState {
+	c := *o
+	c.Meta = bytes.Clone(o.Meta)
+	c.Parts = slices.Clone(o.Parts)
+	for i := range c.Parts {
+		blocks := slices.Clone(c.Parts[i].Blocks)
+		for j := range blocks {
+			blocks[j].Meta = bytes.Clone(blocks[j].Meta)
+		}
+		c.Parts[i].Blocks = blocks
+	}
+	return c
+}
+
+// sameBlocks reports whether two parts are written alike.
+func sameBlocks(x, y []BlockRef) bool {
+	return slices.EqualFunc(x, y, func(a, b BlockRef) bool {
+		return a.ID == b.ID && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Lower == b.Lower &&
+			a.Upper == b.Upper && a.Since == b.Since && bytes.Equal(a.Meta, b.Meta)
+	})
+}
+
+// apply is the state after a change, with the block references that come and go.
+func (s *state) apply(c *Checkpoint) (next state, added, removed []BlockRef) {
+	next = state{has: true, epoch: c.Epoch, objects: maps.Clone(s.objects), sources: maps.Clone(s.sources)}
+	for _, id := range c.DropObjects {
+		o := next.objects[id]
+		removed = append(removed, o.refs()...)
+		delete(next.objects, id)
+	}
+	for i := range c.Objects {
+		o := c.Objects[i].clone()
+		old := next.objects[o.Object]
+		removed = append(removed, old.refs()...)
+		added = append(added, o.refs()...)
+		next.objects[o.Object] = o
+	}
+	for _, id := range c.DropSources {
+		delete(next.sources, id)
+	}
+	for id, ps := range c.Sources {
+		merged := maps.Clone(next.sources[id])
+		if merged == nil {
+			merged = Positions{}
+		}
+		for name, p := range ps {
+			merged[name] = Offset{Offset: p.Offset, Extra: bytes.Clone(p.Extra)}
+		}
+		next.sources[id] = merged
+	}
+	return next, added, removed
+}
+
+// validate finds a change that no engine should ask for.
+func (c *Checkpoint) validate(after dataflow.Epoch) error {
+	if c.Epoch < after {
+		return fmt.Errorf("checkpoint at epoch %d after one at epoch %d", c.Epoch, after)
+	}
+	seen := map[uint64]bool{}
+	for i := range c.Objects {
+		o := &c.Objects[i]
+		if seen[o.Object] {
+			return fmt.Errorf("checkpoint lists object %d twice", o.Object)
+		}
+		seen[o.Object] = true
+		parts := map[partKey]bool{}
+		for j := range o.Parts {
+			k := partKey{o.Object, o.Parts[j].Spine, o.Parts[j].Partition}
+			if parts[k] {
+				return fmt.Errorf("checkpoint lists spine %d, partition %d of object %d twice", k.spine, k.partition, k.object)
+			}
+			parts[k] = true
+		}
+	}
+	return nil
 }
