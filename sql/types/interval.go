@@ -1,6 +1,7 @@
 package types
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 
@@ -50,9 +51,9 @@ func CompareInterval(a, b Span) int {
 	bh, bl := b.total()
 	switch {
 	case ah != bh:
-		return cmpOrdered(ah, bh)
+		return cmp.Compare(ah, bh)
 	default:
-		return cmpOrdered(al, bl)
+		return cmp.Compare(al, bl)
 	}
 }
 

@@ -22,13 +22,23 @@ type RecordBuilder struct {
 
 // Field adds value row of v, which has type t and may be NULL.
 func (r *RecordBuilder) Field(t Type, v *columnar.Vec, row int) {
-	r.n++
-	r.head = binary.LittleEndian.AppendUint32(r.head, uint32(t.OID))
 	if v.Null(row) {
-		r.head = binary.LittleEndian.AppendUint32(r.head, uint32(len(r.data))|recordNull)
+		r.null(t)
 		return
 	}
-	r.data = at(v, row).appendRaw(r.data, v.Kind())
+	r.field(t, at(v, row))
+}
+
+func (r *RecordBuilder) null(t Type) {
+	r.n++
+	r.head = binary.LittleEndian.AppendUint32(r.head, uint32(t.OID))
+	r.head = binary.LittleEndian.AppendUint32(r.head, uint32(len(r.data))|recordNull)
+}
+
+func (r *RecordBuilder) field(t Type, d datum) {
+	r.n++
+	r.head = binary.LittleEndian.AppendUint32(r.head, uint32(t.OID))
+	r.data = d.appendRaw(r.data, t.Kind())
 	r.head = binary.LittleEndian.AppendUint32(r.head, uint32(len(r.data)))
 }
 

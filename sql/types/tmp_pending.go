@@ -24,17 +24,4 @@ func ParseTimestampTZ(s string, mod int32, o *Options) (int64, error) {
 // ParseInterval reads an interval in any of PostgreSQL's forms.
 func ParseInterval(s string, mod int32) (Span, error) { return Span{}, errNoInput(Interval) }
 
-
-// JSONDoc is the binary form of a jsonb document.
-type JSONDoc []byte
-
-// AppendText appends the text form.
-func (j JSONDoc) AppendText(dst []byte) []byte { return append(dst, j...) }
-
-// CheckJSON fails if s is not a JSON document.
-func CheckJSON(s string) error { return nil }
-
-// ParseJSONB appends the binary form of the JSON document s.
-func ParseJSONB(dst []byte, s string) ([]byte, error) { return append(dst, s...), nil }
-
 func appendJSONPath(dst []byte, s string) ([]byte, error) { return append(dst, s...), nil }
