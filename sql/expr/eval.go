@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Context is what evaluation may depend on besides its input.
@@ -17,6 +18,9 @@ type Context struct {
 	Database   string
 	SearchPath []string
 	Epoch      dataflow.Epoch // mz_now()
+	// FloatDigits and ByteaEscape are as in types.Options.
+	FloatDigits int
+	ByteaEscape bool
 	// Setting reads a session setting; Catalog answers reg* casts and the
 	// catalog information functions. Both may be nil.
 	Setting func(name string) (string, bool)
@@ -25,6 +29,7 @@ type Context struct {
 
 // CatalogReader answers what SQL functions ask of the catalog.
 type CatalogReader interface {
+	types.NameResolver
 	// Call runs a catalog information function by name (pg_get_viewdef,
 	// format_type of user types, regclass lookups, …) over text arguments.
 	Call(name string, args []string) (result string, null bool, err error)
@@ -50,17 +55,49 @@ type TableKernel func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Buil
 // Eval is one evaluation in progress.
 type Eval struct {
 	*Context
-	rows []uint32 // input row of each row under evaluation; nil: identity
-	errs []RowError
+	frame *frame          // the rows under evaluation
+	skip  columnar.Bitmap // rows of the current call that are NULL anyway, may be nil
+	fan   bool            // the current call has constant arguments: its row stands for all
+	errs  []RowError
+	opts  *types.Options
+	scratch
 }
 
-// Fail reports that row i of the current arguments has the error err. Rows
-// that are NULL in a strict function's arguments must not fail.
+// Fail reports that row i of the arguments of the current call has the error
+// err. For rows of a strict function with a NULL argument it does nothing.
 func (x *Eval) Fail(i int, err *pgerror.Error) {
-	if x.rows != nil {
-		i = int(x.rows[i])
+	if x.skip != nil && x.skip.Get(i) {
+		return
 	}
-	x.errs = append(x.errs, RowError{Row: i, Err: err})
+	if x.fan {
+		for i := range x.frame.n {
+			x.errs = append(x.errs, RowError{Row: x.frame.row(i), Err: err})
+		}
+		return
+	}
+	x.errs = append(x.errs, RowError{Row: x.frame.row(i), Err: err})
+}
+
+// frame is a set of rows of the input batch under evaluation: all of them, or
+// those that some condition left. Every value is computed at most once a frame.
+type frame struct {
+	parent *frame
+	n      int
+	rows   []uint32 // input row of each row; nil: all, in order
+	sel    []uint32 // row of the parent of each row; nil for the root
+	origin []uint32 // what a row of the root is reported as; nil: itself
+	cols   []*columnar.Vec
+	vals   []*columnar.Vec // by node id
+}
+
+func (f *frame) row(i int) int {
+	if f.rows != nil {
+		i = int(f.rows[i])
+	}
+	if f.origin != nil {
+		i = int(f.origin[i])
+	}
+	return i
 }
 
 // MapFilterProject is the fused linear operator: keep the rows for which all

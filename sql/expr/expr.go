@@ -41,6 +41,7 @@ type Call struct {
 	Args []Expr
 	Typ  types.Type
 	Pos  int
+	Cast bool // print as Args[0]::Typ
 }
 
 // Logic is AND or OR over two or more arguments, three-valued, evaluated left

@@ -28,6 +28,14 @@ type Function struct {
 	Strict     bool       // NULL in, NULL out, without a call
 	Volatility Volatility
 	Operator   bool // registered under an operator symbol
+	// Postfix says that the operator is printed after its argument (IS TRUE).
+	Postfix bool
+	// Relabel says that the result is the argument under another type of the
+	// same physical form; there is no kernel.
+	Relabel bool
+	// Literal says that the call stands for a literal whose meaning depends on
+	// the session; see FoldLiterals.
+	Literal bool
 	// Total says that no argument makes it fail: the evaluator may compute it
 	// also for rows whose result is not used, and the optimizer may move it.
 	Total bool
@@ -55,7 +63,9 @@ type Aggregate struct {
 	Name string
 	OID  uint32
 	Args []types.Type
-	Ret  types.Type
+	// Variadic says that the last argument's array type is spread.
+	Variadic bool
+	Ret      types.Type
 	// Ordered says that WITHIN GROUP applies; the ordered arguments follow the direct ones.
 	Ordered bool
 	// Op is how the engine computes it.
@@ -98,5 +108,11 @@ type TableFunction struct {
 	Cols   []types.Type // may be polymorphic in a single column
 	Names  []string
 	Strict bool
-	Eval   TableKernel
+	// ArgNames, Defaults and Variadic are as in Function.
+	ArgNames []string
+	Defaults []*Const
+	Variadic bool
+	// Volatility is that of the function; calls with columns are evaluated per row.
+	Volatility Volatility
+	Eval       TableKernel
 }

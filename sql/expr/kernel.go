@@ -42,13 +42,14 @@ func (a Args) Int64(k, i int) int64     { return Arg[int64](a, k, i) }
 func (a Args) Float64(k, i int) float64 { return Arg[float64](a, k, i) }
 
 // RowKernel makes a kernel from a function that appends the result for one row
-// to out (exactly one value, unless it returns an error). For a strict function
+// to out (exactly one value; with an error at most one). For a strict function
 // it is not called for rows with a NULL argument. It is for work that costs
 // far more than the call: text, json, arrays. It takes constants unexpanded.
 func RowKernel(f func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		out := columnar.NewBuilder(c.Typ.Kind(), n)
 		a := Args(args)
+		var failed columnar.Bitmap
 		for i := range n {
 			if c.Fn.Strict && a.anyNull(i) {
 				out.Null()
@@ -56,10 +57,20 @@ func RowKernel(f func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Er
 			}
 			if err := f(x, a, i, out); err != nil {
 				x.Fail(i, err)
-				out.Null()
+				if out.Len() == i {
+					out.Null()
+				}
+				if failed == nil {
+					failed = columnar.NewBitmap(n)
+				}
+				failed.Set(i)
 			}
 		}
-		return out.Build()
+		v := out.Build()
+		if failed != nil {
+			return overlay(v, failed)
+		}
+		return v
 	}
 }
 
@@ -70,4 +81,56 @@ func (a Args) anyNull(i int) bool {
 		}
 	}
 	return false
+}
+
+// map1 makes a kernel of a function of one fixed-width value that cannot fail.
+func map1[A, R columnar.Fixed](f func(a A) R) Kernel {
+	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		dst, out := Result[R](x, n)
+		for i, a := range columnar.Values[A](args[0])[:n] {
+			dst[i] = f(a)
+		}
+		return out
+	}
+}
+
+// map2 makes a kernel of a function of two fixed-width values that cannot fail.
+func map2[A, B, R columnar.Fixed](f func(a A, b B) R) Kernel {
+	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		a, b := operandOf[A](args[0], n), operandOf[B](args[1], n)
+		dst, out := Result[R](x, n)
+		for i := range dst {
+			dst[i] = f(a.at(i), b.at(i))
+		}
+		return out
+	}
+}
+
+// try1 makes a kernel of a function of one fixed-width value that may fail.
+func try1[A, R columnar.Fixed](f func(x *Eval, a A) (R, *pgerror.Error)) Kernel {
+	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		dst, out := Result[R](x, n)
+		for i, a := range columnar.Values[A](args[0])[:n] {
+			var err *pgerror.Error
+			if dst[i], err = f(x, a); err != nil {
+				x.Fail(i, err)
+			}
+		}
+		return out
+	}
+}
+
+// try2 makes a kernel of a function of two fixed-width values that may fail.
+func try2[A, B, R columnar.Fixed](f func(x *Eval, a A, b B) (R, *pgerror.Error)) Kernel {
+	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		a, b := operandOf[A](args[0], n), operandOf[B](args[1], n)
+		dst, out := Result[R](x, n)
+		for i := range dst {
+			var err *pgerror.Error
+			if dst[i], err = f(x, a.at(i), b.at(i)); err != nil {
+				x.Fail(i, err)
+			}
+		}
+		return out
+	}
 }

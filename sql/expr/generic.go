@@ -1,0 +1,144 @@
+package expr
+
+import (
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// generic is what the polymorphic types of one call stand for.
+type generic struct {
+	elem    types.OID // anyelement; its array type is anyarray
+	common  types.OID // anycompatible
+	missing bool      // the arguments that would tell are all of unknown type
+}
+
+// resolveGeneric finds what the polymorphic parameters stand for
+// (enforce_generic_type_consistency; manual section 38.2.5).
+func resolveGeneric(in, params []types.OID) (generic, error) {
+	var g generic
+	var elem, array types.OID
+	var compat []types.OID
+	usesElem, usesCompat, nonArray, unknownArray := false, false, false, false
+	for i, t := range in {
+		switch p := params[i]; p {
+		case types.OIDAnyElement, types.OIDAnyNonArray:
+			usesElem = true
+			nonArray = nonArray || p == types.OIDAnyNonArray
+			if t == types.OIDUnknown {
+				continue
+			}
+			if elem != 0 && elem != t {
+				return g, notAlike("anyelement", elem, t)
+			}
+			elem = t
+		case types.OIDAnyArray:
+			usesElem = true
+			if t == types.OIDUnknown {
+				unknownArray = true
+				continue
+			}
+			if elemOf(t) == 0 {
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", types.Of(t))
+			}
+			if array != 0 && array != t {
+				return g, notAlike("anyarray", array, t)
+			}
+			array = t
+		case types.OIDAnyCompatible:
+			usesCompat = true
+			compat = append(compat, t)
+		case types.OIDAnyCompatibleArray:
+			usesCompat = true
+			if t == types.OIDUnknown {
+				continue
+			}
+			if elemOf(t) == 0 {
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", types.Of(t))
+			}
+			compat = append(compat, elemOf(t))
+		}
+	}
+	_ = unknownArray
+	if usesElem {
+		if err := g.setElem(elem, array, nonArray); err != nil {
+			return g, err
+		}
+	}
+	if usesCompat {
+		c, ok := commonOID(compat)
+		if !ok {
+			return g, pgerror.New(pgerror.DatatypeMismatch, "arguments of anycompatible family cannot be cast to a common type")
+		}
+		g.common = c
+	}
+	return g, nil
+}
+
+func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
+	switch {
+	case array != 0 && elem == 0:
+		elem = elemOf(array)
+	case array != 0 && elemOf(array) != elem:
+		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not consistent with argument declared %s", "anyarray", "anyelement").
+			WithDetail("%s versus %s", types.Of(array), types.Of(elem))
+	}
+	if nonArray && elemOf(elem) != 0 {
+		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", types.Of(elem))
+	}
+	g.elem, g.missing = elem, elem == 0
+	return nil
+}
+
+func notAlike(what string, a, b types.OID) error {
+	return pgerror.New(pgerror.DatatypeMismatch, "arguments declared \"%s\" are not all alike", what).
+		WithDetail("%s versus %s", types.Of(a), types.Of(b))
+}
+
+// actual is the type that a parameter or result type stands for.
+func (g *generic) actual(t types.Type) (types.Type, error) {
+	var o types.OID
+	switch t.OID {
+	case types.OIDAnyElement, types.OIDAnyNonArray:
+		o = g.elem
+	case types.OIDAnyArray:
+		o = arrayOf(g.elem)
+	case types.OIDAnyCompatible:
+		o = g.common
+	case types.OIDAnyCompatibleArray:
+		o = arrayOf(g.common)
+	default:
+		return t, nil
+	}
+	if o != 0 {
+		return types.Of(o), nil
+	}
+	if g.missing {
+		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
+	}
+	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", types.Of(g.elem))
+}
+
+// commonOID is select_common_type over type OIDs; unknown alone becomes text.
+func commonOID(in []types.OID) (types.OID, bool) {
+	typ := types.OIDUnknown
+	for _, t := range in {
+		switch {
+		case t == types.OIDUnknown || t == typ:
+		case typ == types.OIDUnknown:
+			typ = t
+		case categoryOf(t) != categoryOf(typ):
+			return 0, false
+		case !preferred(typ) && canCoerce(typ, t, CastImplicit) && !canCoerce(t, typ, CastImplicit):
+			typ = t
+		}
+	}
+	if typ == types.OIDUnknown {
+		return types.OIDText, true
+	}
+	for _, t := range in {
+		if !canCoerce(t, typ, CastImplicit) {
+			return 0, false
+		}
+	}
+	return typ, true
+}

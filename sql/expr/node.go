@@ -1,0 +1,380 @@
+package expr
+
+import (
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// opcode is the kind of a node.
+type opcode uint8
+
+const (
+	opColumn opcode = iota
+	opConst
+	opCall
+	opLogic
+	opNot
+	opIsNull
+	opCase
+	opCoalesce
+	opArray
+	opRow
+	opIn
+	opArrayOp
+)
+
+// node is a compiled expression. Equal subexpressions are one node, so that
+// each is computed once a frame.
+type node struct {
+	op       opcode
+	id       int
+	kind     columnar.Kind
+	typ      types.Type
+	args     []*node
+	light    bool // cheap and never fails: may be computed for rows that do not need it
+	volatile bool
+
+	col    int           // opColumn
+	val    *columnar.Vec // opConst
+	call   *Call         // opCall
+	kernel Kernel        // opCall
+	and    bool          // opLogic
+	not    bool          // opIsNull
+	els    bool          // opCase: the last of args is ELSE; the others are condition, result, …
+	set    *constSet     // opIn
+	arrop  *arrayOp      // opArrayOp
+}
+
+// compiler turns expressions into nodes.
+type compiler struct {
+	nodes  []*node
+	byHash map[uint64][]compiled
+}
+
+type compiled struct {
+	e Expr
+	n *node
+}
+
+// compile makes the node of e.
+func (c *compiler) compile(e Expr) (*node, error) {
+	h := Hash(e)
+	for _, p := range c.byHash[h] {
+		if !p.n.volatile && Equal(p.e, e) {
+			return p.n, nil
+		}
+	}
+	n, err := c.make(e)
+	if err != nil {
+		return nil, err
+	}
+	n.typ = e.Type()
+	n.kind = n.typ.Kind()
+	n.id = len(c.nodes)
+	for _, a := range n.args {
+		n.volatile = n.volatile || a.volatile
+	}
+	n.light = n.isLight()
+	c.nodes = append(c.nodes, n)
+	if c.byHash == nil {
+		c.byHash = map[uint64][]compiled{}
+	}
+	c.byHash[h] = append(c.byHash[h], compiled{e, n})
+	return n, nil
+}
+
+// isLight reports whether computing n for rows that do not need it is harmless.
+func (n *node) isLight() bool {
+	if n.volatile {
+		return false
+	}
+	for _, a := range n.args {
+		if !a.light {
+			return false
+		}
+	}
+	switch n.op {
+	case opColumn, opConst, opLogic, opNot, opIsNull:
+		return true
+	case opIn:
+		return true
+	case opCall:
+		fn := n.call.Fn
+		if fn.Relabel {
+			return true
+		}
+		return fn.Total && (fn.Operator && n.kind != columnar.KindBytes || n.allFixed())
+	case opCase, opCoalesce:
+		return len(n.args) <= 8
+	}
+	return false
+}
+
+func (n *node) allFixed() bool {
+	if n.kind == columnar.KindBytes {
+		return false
+	}
+	for _, a := range n.args {
+		if a.kind == columnar.KindBytes {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) all(es []Expr) ([]*node, error) {
+	ns := make([]*node, len(es))
+	for i, e := range es {
+		n, err := c.compile(e)
+		if err != nil {
+			return nil, err
+		}
+		ns[i] = n
+	}
+	return ns, nil
+}
+
+func (c *compiler) make(e Expr) (n *node, err error) {
+	n = new(node)
+	switch e := e.(type) {
+	case *Column:
+		n.op, n.col = opColumn, e.Index
+	case *Const:
+		n.op, n.val = opConst, e.Val
+	case *Call:
+		return c.makeCall(e)
+	case *Logic:
+		n.op, n.and = opLogic, e.And
+		n.args, err = c.all(e.Args)
+	case *Not:
+		n.op = opNot
+		n.args, err = c.all([]Expr{e.Arg})
+	case *IsNull:
+		n.op, n.not = opIsNull, e.Not
+		n.args, err = c.all([]Expr{e.Arg})
+	case *Case:
+		n.op = opCase
+		var es []Expr
+		for _, w := range e.Whens {
+			es = append(es, w.Cond, w.Then)
+		}
+		if e.Else != nil {
+			es = append(es, e.Else)
+			n.els = true
+		}
+		n.args, err = c.all(es)
+	case *Coalesce:
+		n.op = opCoalesce
+		n.args, err = c.all(e.Args)
+	case *ArrayCtor:
+		n.op = opArray
+		n.args, err = c.all(e.Elems)
+	case *Row:
+		n.op = opRow
+		n.args, err = c.all(e.Fields)
+	case *InList:
+		return c.makeIn(e)
+	case *ArrayOp:
+		return c.makeArrayOp(e)
+	case *Param:
+		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Index).At(e.Pos)
+	default:
+		return nil, pgerror.New(pgerror.InternalError, "expression %T cannot be evaluated", e)
+	}
+	return n, err
+}
+
+func (c *compiler) makeCall(e *Call) (*node, error) {
+	if e.Fn.Relabel {
+		arg, err := c.compile(e.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		return &node{op: opCall, call: e, args: []*node{arg}}, nil
+	}
+	args, err := c.all(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{op: opCall, call: e, args: args, volatile: e.Fn.Volatility == Volatile, kernel: e.Fn.Eval}
+	if e.Fn.Bind != nil {
+		if n.kernel, err = e.Fn.Bind(e); err != nil {
+			return nil, err
+		}
+	}
+	if n.kernel == nil {
+		return nil, pgerror.Unsupported("function " + e.Fn.Name)
+	}
+	return n, nil
+}
+
+// eval computes n for the rows of f: a vector of f.n values, or of one that
+// stands for all.
+func (x *Eval) eval(n *node, f *frame) *columnar.Vec {
+	if n.op == opConst {
+		return n.val
+	}
+	if v := f.vals[n.id]; v != nil {
+		return v
+	}
+	v := x.inherit(n, f)
+	if v == nil {
+		v = x.compute(n, f)
+	}
+	f.vals[n.id] = v
+	return v
+}
+
+// inherit takes a value that the frame above has already.
+func (x *Eval) inherit(n *node, f *frame) *columnar.Vec {
+	if n.op == opColumn {
+		if f.rows == nil {
+			return f.cols[n.col]
+		}
+		return x.gather(f.cols[n.col], -1, f.rows)
+	}
+	if f.parent == nil {
+		return nil
+	}
+	v := f.parent.vals[n.id]
+	if v == nil {
+		return nil
+	}
+	return x.gather(v, f.parent.n, f.sel)
+}
+
+func (x *Eval) compute(n *node, f *frame) *columnar.Vec {
+	switch n.op {
+	case opCall:
+		return x.call(n, f)
+	case opLogic:
+		return x.logic(n, f)
+	case opNot:
+		return x.not(x.eval(n.args[0], f))
+	case opIsNull:
+		return x.isNull(x.eval(n.args[0], f), n.not)
+	case opCase:
+		return x.caseWhen(n, f)
+	case opCoalesce:
+		return x.coalesce(n, f)
+	case opArray:
+		return x.array(n, f)
+	case opRow:
+		return x.row(n, f)
+	case opIn:
+		return n.set.eval(x, x.eval(n.args[0], f))
+	default:
+		return x.arrayOp(n, f)
+	}
+}
+
+// call evaluates a function. A call with constant arguments is evaluated once.
+func (x *Eval) call(n *node, f *frame) *columnar.Vec {
+	if n.call.Fn.Relabel {
+		return x.eval(n.args[0], f)
+	}
+	var few [4]*columnar.Vec
+	args := few[:0]
+	rows := 1
+	for _, a := range n.args {
+		v := x.eval(a, f)
+		if v.Len() != 1 {
+			rows = f.n
+		}
+		args = append(args, v)
+	}
+	if n.volatile {
+		rows = f.n
+	}
+	return x.apply(n.call, n.kernel, args, rows, f)
+}
+
+// apply runs a kernel over arguments of rows values each, or of one.
+func (x *Eval) apply(c *Call, kernel Kernel, args []*columnar.Vec, rows int, f *frame) *columnar.Vec {
+	var skip columnar.Bitmap
+	if c.Fn.Strict {
+		for _, v := range args {
+			if v.Nulls() == nil {
+				continue
+			}
+			if v.Len() != 1 || rows == 1 {
+				skip = orNulls(skip, v.Nulls())
+			} else if v.Null(0) {
+				return nullOf(c.Typ.Kind())
+			}
+		}
+		if rows == 1 && skip != nil && skip.Get(0) {
+			return nullOf(c.Typ.Kind())
+		}
+	}
+	if c.Fn.Consts == ExpandConsts && rows != 1 {
+		for i, v := range args {
+			args[i] = x.expand(v, rows)
+		}
+	}
+	oldFrame, oldSkip, oldFan := x.frame, x.skip, x.fan
+	x.frame, x.skip, x.fan = f, skip, rows == 1 && f.n != 1
+	out := kernel(c, x, args, rows)
+	x.frame, x.skip, x.fan = oldFrame, oldSkip, oldFan
+	if skip == nil {
+		return out
+	}
+	for _, a := range args {
+		if a == out {
+			if len(args) == 1 {
+				return out
+			}
+			out = copyVec(out)
+		}
+	}
+	return overlay(out, skip)
+}
+
+func nullOf(kind columnar.Kind) *columnar.Vec {
+	b := columnar.NewBuilder(kind, 1)
+	b.Null()
+	return b.Build()
+}
+
+// copyVec copies the values of v, so that they can be changed.
+func copyVec(v *columnar.Vec) *columnar.Vec {
+	b := columnar.NewBuilder(v.Kind(), v.Len())
+	for i := range v.Len() {
+		b.AppendFrom(v, i)
+	}
+	return b.Build()
+}
+
+// not is three-valued negation.
+func (x *Eval) not(v *columnar.Vec) *columnar.Vec {
+	out := x.resultOf(columnar.KindBool, v.Len())
+	src, dst := rawBools(v), rawBools(out)
+	for i, b := range src {
+		dst[i] = b ^ 1
+	}
+	if v.Nulls() == nil {
+		return out
+	}
+	return overlay(out, v.Nulls())
+}
+
+func (x *Eval) isNull(v *columnar.Vec, not bool) *columnar.Vec {
+	out := x.resultOf(columnar.KindBool, v.Len())
+	dst := rawBools(out)
+	flip := byte(0)
+	if not {
+		flip = 1
+	}
+	nulls := v.Nulls()
+	if nulls == nil {
+		for i := range dst {
+			dst[i] = flip
+		}
+		return out
+	}
+	for i := range dst {
+		dst[i] = byte(nulls[i>>6]>>(uint(i)&63)&1) ^ flip
+	}
+	return out
+}
