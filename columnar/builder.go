@@ -326,3 +326,20 @@ func (b *Builder) Build() *Vec {
 	*b = Builder{kind: b.kind, pooled: b.pooled}
 	return v
 }
+
+// InitPooled makes b, which need not be initialized, what NewPooledBuilder returns.
+func (b *Builder) InitPooled(kind Kind, capacity int) {
+	*b = Builder{kind: kind, pooled: true}
+	b.reset(capacity)
+}
+
+// ReserveData makes room for n more bytes of KindBytes values.
+func (b *Builder) ReserveData(n int) {
+	if l := len(b.data); b.kind == KindBytes && l+n > cap(b.data) {
+		if l == 0 {
+			b.data = b.bytes(n)[:0]
+			return
+		}
+		b.data = b.regrow(b.data, n)
+	}
+}

@@ -11,10 +11,10 @@ import (
 // The block form of vectors. Numbers are little-endian, sections are padded to
 // 8 bytes, so that a block at an 8-byte aligned address can be used in place.
 //
-//	batch  = u64 magic|version, u64 rows, u64 columns, u64 flags (1: diffs follow),
-//	         vector…, [rows × i64 diffs]
-//	vector = u64 kind | flags<<8 (1: null bitmap), u64 data length (bytes kind),
-//	         [ceil(rows/64) × u64 nulls], rows × value | (rows+1) × u32 offsets, data
+//	batch = u64 magic|version, u64 rows, u64 columns, u64 flags (1: diffs follow),
+//	        (head, body)…, [rows × i64 diffs]
+//	head  = u64 kind | flags<<8 (1: null bitmap), u64 data length (bytes kind)
+//	body  = [ceil(rows/64) × u64 nulls], rows × value | (rows+1) × u32 offsets, data
 
 const (
 	batchMagic = 0x0001_4843_5442_4453 // "SDBTCH", version 1
@@ -42,33 +42,55 @@ func words[T int64 | uint64 | uint32](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// EncodedSize is the length that AppendVec appends.
-func (v *Vec) EncodedSize() int {
-	s := 16
-	if v.nulls != nil {
-		s += (v.n + 63) / 64 * 8
+// VecHead is the shape of an encoded vector: what its body does not say.
+type VecHead struct {
+	Kind  Kind
+	Nulls bool
+	Data  int // bytes of data, of the bytes kind
+}
+
+// Head is the shape of v.
+func (v *Vec) Head() VecHead { return VecHead{Kind: v.kind, Nulls: v.nulls != nil, Data: v.dataLen()} }
+
+// Words is the head as two numbers, the form in which it is stored.
+func (h VecHead) Words() (uint64, uint64) {
+	w := uint64(h.Kind)
+	if h.Nulls {
+		w |= vecNulls
 	}
-	if v.kind == KindBytes {
-		return s + pad8((v.n+1)*4) + pad8(v.dataLen())
+	return w, uint64(h.Data)
+}
+
+// VecHeadOf is the inverse of Words.
+func VecHeadOf(w, data uint64) (VecHead, error) {
+	h := VecHead{Kind: Kind(w), Nulls: w&vecNulls != 0, Data: int(data)}
+	if h.Kind < KindBool || h.Kind > KindBytes || w&^(0xFF|vecNulls) != 0 || data > math.MaxUint32 {
+		return h, damaged("vector head")
 	}
-	return s + pad8(v.n*v.kind.Width())
+	return h, nil
+}
+
+// BodySize is the length of the body of a vector of n values.
+func (h VecHead) BodySize(n int) int {
+	s := 0
+	if h.Nulls {
+		s += (n + 63) / 64 * 8
+	}
+	if h.Kind == KindBytes {
+		return s + pad8((n+1)*4) + pad8(h.Data)
+	}
+	return s + pad8(n*h.Kind.Width())
 }
 
 func (v *Vec) dataLen() int {
-	if v.n == 0 {
+	if v.n == 0 || v.kind != KindBytes {
 		return 0
 	}
 	return int(v.offs[v.n] - v.offs[0])
 }
 
-// AppendVec appends the block form of v; len(dst) must be a multiple of 8.
-func AppendVec(dst []byte, v *Vec) []byte {
-	head := uint64(v.kind)
-	if v.nulls != nil {
-		head |= vecNulls
-	}
-	dst = binary.LittleEndian.AppendUint64(dst, head)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(v.dataLen()))
+// AppendBody appends the body of v; len(dst) must be a multiple of 8.
+func (v *Vec) AppendBody(dst []byte) []byte {
 	if v.nulls != nil {
 		dst = append(dst, words([]uint64(v.nulls[:(v.n+63)/64]))...)
 	}
@@ -94,60 +116,54 @@ func AppendVec(dst []byte, v *Vec) []byte {
 	return appendPad(dst, v.dataLen())
 }
 
-// DecodeVec makes a vector of n values over the block form at the start of
-// src, which it aliases, and returns the length it takes. src must be 8-byte
-// aligned. With check it looks at every offset, so that damaged bytes cannot
-// make a vector that panics when it is used.
-func DecodeVec(src []byte, n int, check bool) (*Vec, int, error) {
-	if len(src) < 16 || n < 0 || n > math.MaxUint32 {
-		return nil, 0, damaged("vector header")
+// DecodeBody makes a vector of n values over the body at the start of src,
+// which it aliases, and returns the length it takes. src must be 8-byte
+// aligned. With check it looks at every value, so that damaged bytes cannot
+// make a vector that panics when it is used; without, it touches none.
+func (h VecHead) DecodeBody(src []byte, n int, check bool) (*Vec, int, error) {
+	if n < 0 || n > math.MaxUint32 || h.BodySize(n) > len(src) {
+		return nil, 0, damaged("vector length")
 	}
-	head := binary.LittleEndian.Uint64(src)
-	dataLen := binary.LittleEndian.Uint64(src[8:])
-	kind := Kind(head)
-	if kind < KindBool || kind > KindBytes || head&^(0xFF|vecNulls) != 0 || dataLen > math.MaxUint32 {
-		return nil, 0, damaged("vector kind")
-	}
-	v := &Vec{kind: kind, n: n}
-	at := 16
+	v := &Vec{kind: h.Kind, n: n}
+	at := 0
 	take := func(size int) []byte {
-		if size > len(src)-at || pad8(size) > len(src)-at {
-			return nil
-		}
 		b := src[at : at+size : at+size]
 		at += pad8(size)
 		return b
 	}
-	if head&vecNulls != 0 && n > 0 {
+	if h.Nulls && n > 0 {
 		w := (n + 63) / 64
-		b := take(w * 8)
-		if b == nil {
-			return nil, 0, damaged("null bitmap")
+		v.nulls = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(take(w*8)))), w)
+	}
+	if h.Kind != KindBytes {
+		if n > 0 {
+			v.fixed = take(n * h.Kind.Width())
 		}
-		v.nulls = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), w)
-	}
-	if kind != KindBytes {
-		if size := n * kind.Width(); size > 0 {
-			if v.fixed = take(size); v.fixed == nil {
-				return nil, 0, damaged("values")
-			}
-		}
-		return v, at, nil
-	}
-	b := take((n + 1) * 4)
-	if b == nil {
-		return nil, 0, damaged("offsets")
-	}
-	v.offs = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), n+1)
-	if dataLen > 0 {
-		if v.data = take(int(dataLen)); v.data == nil {
-			return nil, 0, damaged("data")
+	} else {
+		v.offs = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(take((n+1)*4)))), n+1)
+		if h.Data > 0 {
+			v.data = take(h.Data)
 		}
 	}
-	if check && !v.offsetsValid() {
-		return nil, 0, damaged("offsets")
+	if check && !v.valid() {
+		return nil, 0, damaged("vector")
 	}
 	return v, at, nil
+}
+
+// valid reports whether no value can make a reader panic.
+func (v *Vec) valid() bool {
+	switch v.kind {
+	case KindBool:
+		for _, x := range v.fixed {
+			if x > 1 {
+				return false
+			}
+		}
+	case KindBytes:
+		return v.offsetsValid()
+	}
+	return true
 }
 
 func (v *Vec) offsetsValid() bool {
@@ -165,7 +181,7 @@ func (v *Vec) offsetsValid() bool {
 func EncodedSize(b *Batch, diffs []int64) int {
 	s := 32 + len(diffs)*8
 	for _, v := range b.Cols {
-		s += v.EncodedSize()
+		s += 16 + v.Head().BodySize(v.n)
 	}
 	return s
 }
@@ -181,13 +197,17 @@ func AppendBatch(dst []byte, b *Batch, diffs []int64) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, x)
 	}
 	for _, v := range b.Cols {
-		dst = AppendVec(dst, v)
+		w, data := v.Head().Words()
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+		dst = binary.LittleEndian.AppendUint64(dst, data)
+		dst = v.AppendBody(dst)
 	}
 	return append(dst, words(diffs)...)
 }
 
 // DecodeBatch makes a batch over the block form at the start of src, which it
-// aliases, and returns the length it takes. See DecodeVec.
+// aliases if it is 8-byte aligned, and returns the length it takes. See
+// VecHead.DecodeBody about check.
 func DecodeBatch(src []byte, check bool) (b Batch, diffs []int64, size int, err error) {
 	if len(src) < 32 || binary.LittleEndian.Uint64(src) != batchMagic {
 		return b, nil, 0, damaged("batch header")
@@ -204,12 +224,19 @@ func DecodeBatch(src []byte, check bool) (b Batch, diffs []int64, size int, err 
 	b = Batch{N: int(rows), Cols: make([]*Vec, cols)}
 	at := 32
 	for c := range b.Cols {
-		v, n, err := DecodeVec(src[at:], b.N, check)
+		if len(src)-at < 16 {
+			return Batch{}, nil, 0, damaged("batch length")
+		}
+		head, err := VecHeadOf(binary.LittleEndian.Uint64(src[at:]), binary.LittleEndian.Uint64(src[at+8:]))
+		if err != nil {
+			return Batch{}, nil, 0, err
+		}
+		v, n, err := head.DecodeBody(src[at+16:], b.N, check)
 		if err != nil {
 			return Batch{}, nil, 0, err
 		}
 		b.Cols[c] = v
-		at += n
+		at += 16 + n
 	}
 	if flags&batchDiffs != 0 {
 		if b.N*8 > len(src)-at {
@@ -217,8 +244,6 @@ func DecodeBatch(src []byte, check bool) (b Batch, diffs []int64, size int, err 
 		}
 		if b.N > 0 {
 			diffs = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(src[at:]))), b.N)
-		} else {
-			diffs = []int64{}
 		}
 		at += b.N * 8
 	}

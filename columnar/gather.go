@@ -292,3 +292,69 @@ func (b *Batch) MemSize() int {
 	}
 	return s
 }
+
+// AverageBytes is the mean length of the values, of a KindBytes column.
+func (g *Gatherer) AverageBytes() int {
+	if g.rows == 0 {
+		return 0
+	}
+	return (g.bytes + g.rows - 1) / g.rows
+}
+
+// FilterEqual keeps the pairs of a row of v and an address of g whose values are
+// equal (or both NULL), in place.
+func (g *Gatherer) FilterEqual(v *Vec, rows, addrs []uint32) ([]uint32, []uint32) {
+	var k int
+	switch {
+	case g.kind == KindBytes:
+		for i, e := range addrs {
+			r := rows[i]
+			if string(v.Bytes(int(r))) == string(g.data(e)) {
+				rows[k], addrs[k] = r, e
+				k++
+			}
+		}
+	case g.kind.Width() == 1:
+		k = filterEqual[uint8](g, v, rows, addrs)
+	case g.kind.Width() == 2:
+		k = filterEqual[uint16](g, v, rows, addrs)
+	case g.kind.Width() == 4:
+		k = filterEqual[uint32](g, v, rows, addrs)
+	case g.kind.Width() == 8:
+		k = filterEqual[uint64](g, v, rows, addrs)
+	default:
+		k = filterEqual[U128](g, v, rows, addrs)
+	}
+	rows, addrs = rows[:k], addrs[:k]
+	if v.nulls == nil && !g.any {
+		return rows, addrs
+	}
+	k = 0
+	for i, e := range addrs {
+		if r := rows[i]; v.Null(int(r)) == g.null(e) {
+			rows[k], addrs[k] = r, e
+			k++
+		}
+	}
+	return rows[:k], addrs[:k]
+}
+
+func filterEqual[T uint8 | uint16 | uint32 | uint64 | U128](g *Gatherer, v *Vec, rows, addrs []uint32) int {
+	if len(rows) == 0 {
+		return 0
+	}
+	vals := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.fixed))), v.n)
+	size := unsafe.Sizeof(vals[0])
+	shift := g.shift & 31
+	mask := uint32(1)<<shift - 1
+	k := 0
+	for i, e := range addrs {
+		r := rows[i]
+		x := *(*T)(unsafe.Add(g.base[e>>shift], uintptr(e&mask)*size))
+		rows[k], addrs[k] = r, e
+		if vals[r] == x {
+			k++
+		}
+	}
+	return k
+}

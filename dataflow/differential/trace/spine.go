@@ -1,113 +1,309 @@
 package trace
 
 import (
-	"github.com/streamdb/streamdb/columnar"
+	"sync"
+	"sync/atomic"
+
 	"github.com/streamdb/streamdb/dataflow"
 )
 
-// Spine is a collection (one partition of it) as a list of batches that merge
-// geometrically. One goroutine owns it and calls Append, Advance, Work and
-// Restore; all else may be called from any.
-type Spine struct{}
+// Spine is a collection (one partition of it) as a list of batches, oldest
+// first, that merge geometrically. One goroutine owns it and calls Append,
+// Advance, Work, Reader and Restore; all else may be called from any.
+//
+// # Merging
+//
+// Two neighbours x, y (x the older) begin to merge when y has more than half the
+// rows of x, so that sizes at least double from one batch to the older next,
+// and there are about log2(n) of them. A merge is not done at once: each
+// Append of n rows takes mergeEffort·n rows of work from every merge in
+// progress. A level of the spine is a merge of two batches of s rows each; its
+// next pair arrives when 2s more rows have come, and 2s rows of work are what
+// the merge takes: with mergeEffort > 1 it is done before. So each Append does
+// work in proportion to its own rows, times the number of levels, and no Append
+// pays for a big merge. Merges of few rows are done at once, to keep the list
+// short.
+type Spine struct {
+	layout *Layout
+	shared *shared
 
-// NewSpine makes an empty spine.
-func NewSpine(l *Layout) *Spine { panic("being built") }
+	batches []*Batch   // guarded by shared.mu for others than the owner
+	merges  []*merging // of neighbours in batches; the owner's
+}
 
-// Layout is the shape of its batches.
-func (s *Spine) Layout() *Layout { panic("being built") }
+// shared is what the spines of a trace have in common.
+type shared struct {
+	mu    sync.Mutex
+	holds []*Hold
+	clock *Clock
+}
 
-// Append takes over a batch whose Lower is at least the spine's last Upper - 1
-// (an epoch may come in several batches), and does merge work in proportion.
-// An empty batch only advances Upper.
-func (s *Spine) Append(b *Batch) { panic("being built") }
+// Clock says up to where traces that advance together are complete. A circuit
+// has one for all its traces, so that an epoch costs nothing to those that it
+// does not change.
+type Clock struct{ upper atomic.Uint64 }
 
-// Advance says that everything before upper is complete.
-func (s *Spine) Advance(upper dataflow.Epoch) { panic("being built") }
+// Advance says that everything before upper is complete. It never goes back.
+func (c *Clock) Advance(upper dataflow.Epoch) {
+	if upper > c.Upper() {
+		c.upper.Store(uint64(upper))
+	}
+}
 
 // Upper is the first epoch that is not complete.
-func (s *Spine) Upper() dataflow.Epoch { panic("being built") }
+func (c *Clock) Upper() dataflow.Epoch { return dataflow.Epoch(c.upper.Load()) }
+
+// merging is a merge in progress. Its inputs in the list may be swapped for
+// their persisted twins (see Replace): keep are those it still reads.
+type merging struct {
+	a, b *Batch
+	m    *Merger
+	keep []*Batch
+}
+
+const (
+	// mergeEffort is the rows of work per merge in progress and row appended,
+	// in quarters.
+	mergeEffort = 5
+	// mergeMin is the least work on a merge that is worth a visit.
+	mergeMin = 128
+	// mergeNow is how many rows are merged at once whatever the fuel.
+	mergeNow = 1024
+	// unkeyedMax is the size beyond which unkeyed batches stay as they are.
+	unkeyedMax = 1 << 20
+)
+
+// NewSpine makes an empty spine.
+func NewSpine(l *Layout) *Spine {
+	return &Spine{layout: l, shared: &shared{clock: new(Clock)}}
+}
+
+// Layout is the shape of its batches.
+func (s *Spine) Layout() *Layout { return s.layout }
+
+// Append takes over a batch of an epoch not before that of the last one (an
+// epoch may come in several), and does merge work in proportion. It becomes
+// readable when Advance says that its epoch is complete.
+func (s *Spine) Append(b *Batch) {
+	if b.rows == 0 {
+		b.Release()
+		return
+	}
+	s.shared.mu.Lock()
+	if n := len(s.batches); n > 0 && s.batches[n-1].desc.Upper > b.desc.Upper {
+		s.shared.mu.Unlock()
+		panic("trace: batch appended out of order")
+	}
+	s.batches = append(s.batches[:len(s.batches):len(s.batches)], b)
+	s.shared.mu.Unlock()
+	s.plan(4 * b.rows)
+	s.work(b.rows * mergeEffort / 4)
+}
+
+// Advance says that everything before upper is complete.
+func (s *Spine) Advance(upper dataflow.Epoch) { s.shared.clock.Advance(upper) }
+
+// Upper is the first epoch that is not complete.
+func (s *Spine) Upper() dataflow.Epoch { return s.shared.clock.Upper() }
 
 // Work merges about fuel rows and reports whether merges are left: for the
 // owner's idle time.
-func (s *Spine) Work(fuel int) bool { panic("being built") }
+func (s *Spine) Work(fuel int) bool {
+	s.plan(mergeNow)
+	for fuel > 0 && len(s.merges) > 0 {
+		// The smallest first: it shortens the list soonest.
+		least := 0
+		for i, g := range s.merges {
+			if g.m.Remaining() < s.merges[least].m.Remaining() {
+				least = i
+			}
+		}
+		fuel -= max(s.merges[least].m.Work(fuel), 1)
+		if s.merges[least].m.Remaining() == 0 {
+			s.finish(least)
+			s.plan(mergeNow)
+		}
+	}
+	return len(s.merges) > 0
+}
+
+// work gives every merge fuel rows of work.
+func (s *Spine) work(fuel int) {
+	fuel = max(fuel, mergeMin)
+	for i := len(s.merges) - 1; i >= 0; i-- {
+		g := s.merges[i]
+		// What is nearly done may as well be done.
+		if r := g.m.Remaining(); r <= fuel+fuel/4 {
+			g.m.Work(r)
+		} else {
+			g.m.Work(fuel)
+		}
+		if g.m.Remaining() == 0 {
+			s.finish(i)
+		}
+	}
+}
+
+// plan starts the merges that are due; those of at most now rows it does at once.
+func (s *Spine) plan(now int) {
+	now = max(now, mergeNow)
+	for i := len(s.batches) - 1; i > 0; i-- {
+		a, b := s.batches[i-1], s.batches[i]
+		if !s.due(a, b) {
+			continue
+		}
+		if a.rows+b.rows > now {
+			s.merges = append(s.merges, &merging{a: a, b: b, m: NewMerger(a, b)})
+			continue
+		}
+		s.replace(a, b, Merge(a, b))
+		// The result may be due with its elder or its younger neighbour.
+		i = min(i+1, len(s.batches))
+	}
+}
+
+// due reports whether neighbours a, b should begin to merge.
+func (s *Spine) due(a, b *Batch) bool {
+	if 2*b.rows <= a.rows {
+		return false
+	}
+	if s.layout.Unkeyed && a.rows+b.rows > unkeyedMax {
+		return false
+	}
+	for _, g := range s.merges {
+		if g.a == a || g.b == a || g.a == b || g.b == b {
+			return false
+		}
+	}
+	return !s.held(a, b)
+}
+
+// held reports whether a hold separates a and b: it reads all of a and not all
+// of b.
+func (s *Spine) held(a, b *Batch) bool {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	for _, h := range s.shared.holds {
+		if a.desc.Upper <= h.at+1 && h.at+1 < b.desc.Upper {
+			return true
+		}
+	}
+	return false
+}
+
+// finish puts the result of merge i in the place of its inputs.
+func (s *Spine) finish(i int) {
+	g := s.merges[i]
+	s.merges = append(s.merges[:i], s.merges[i+1:]...)
+	s.replace(g.a, g.b, g.m.Done())
+	for _, b := range g.keep {
+		b.Release()
+	}
+}
+
+// replace puts c, if it has rows, in the place of the neighbours a and b.
+func (s *Spine) replace(a, b, c *Batch) {
+	s.shared.mu.Lock()
+	list := make([]*Batch, 0, len(s.batches))
+	for _, x := range s.batches {
+		switch {
+		case x == b:
+		case x != a:
+			list = append(list, x)
+		case c.rows > 0:
+			list = append(list, c)
+		}
+	}
+	s.batches = list
+	s.shared.mu.Unlock()
+	a.Release()
+	b.Release()
+	if c.rows == 0 {
+		c.Release()
+	}
+}
 
 // Reader is the current batches, for the owner, until it next calls Append,
-// Work, Restore or Replace.
-func (s *Spine) Reader() Reader { panic("being built") }
-
-// Snapshot is the content at an epoch, immutable, and kept until Release.
-type Snapshot struct{ Reader }
-
-// Release ends the use of the snapshot and of all that aliases it.
-func (s *Snapshot) Release() { panic("being built") }
-
-// SnapshotAt is the content at epoch t. It fails if t is not complete
-// (t ≥ Upper), or if batches were merged across it because nothing held it.
-func (s *Spine) SnapshotAt(t dataflow.Epoch) (*Snapshot, bool) { panic("being built") }
-
-// Hold keeps every epoch ≥ its own readable.
-type Hold struct{}
-
-// Hold places a hold at t. It reports false if t is no longer readable.
-func (s *Spine) Hold(t dataflow.Epoch) (*Hold, bool) { panic("being built") }
-
-// Advance moves the hold to a later epoch. Release ends it.
-func (h *Hold) Advance(t dataflow.Epoch) { panic("being built") }
-func (h *Hold) Release()                 { panic("being built") }
+// Work or Restore, or anyone calls Replace.
+func (s *Spine) Reader() Reader { return Reader{s.batches} }
 
 // Batches lists the batches, oldest first, each with a reference for the
 // caller to Release: what a checkpoint writes.
-func (s *Spine) Batches() []*Batch { panic("being built") }
+func (s *Spine) Batches() []*Batch {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	for _, b := range s.batches {
+		b.Retain()
+	}
+	return s.batches[:len(s.batches):len(s.batches)]
+}
 
-// Restore puts batches, oldest first, into an empty spine, which takes them over.
-func (s *Spine) Restore(bs []*Batch) { panic("being built") }
+// Restore puts batches, oldest first, into an empty spine, which takes them
+// over. Advance then says up to where they are complete.
+func (s *Spine) Restore(bs []*Batch) {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if len(s.batches) > 0 {
+		panic("trace: Restore into a spine that is not empty")
+	}
+	for _, b := range bs {
+		if b.rows > 0 {
+			s.batches = append(s.batches, b)
+		} else {
+			b.Release()
+		}
+	}
+}
 
 // Replace puts a batch of equal content (re-opened from its block, with its ID
 // set) in the place of old, and takes it over. It reports false, and takes
-// nothing, if old was merged away meanwhile.
-func (s *Spine) Replace(old, new *Batch) bool { panic("being built") }
+// nothing, if old was merged away meanwhile. Only the owner may call it.
+func (s *Spine) Replace(old, new *Batch) bool {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	for i, b := range s.batches {
+		if b != old {
+			continue
+		}
+		list := append([]*Batch(nil), s.batches...)
+		list[i] = new
+		s.batches = list
+		for _, g := range s.merges {
+			// The merge goes on over the old memory, which it keeps alive.
+			switch old {
+			case g.a:
+				g.a = new
+				g.keep = append(g.keep, old)
+				return true
+			case g.b:
+				g.b = new
+				g.keep = append(g.keep, old)
+				return true
+			}
+		}
+		old.Release()
+		return true
+	}
+	return false
+}
 
 // Stats describes a spine.
 type Stats struct {
 	Batches, Rows     int
 	Payload, Overhead int64 // bytes
-	Merging           int   // rows in unfinished merges
+	Merging           int   // rows of work left in merges
 }
 
 // Stats counts.
-func (s *Spine) Stats() Stats { panic("being built") }
-
-// Trace is a collection arranged by key and cut in partitions by hash range,
-// a spine each: an arrangement, an index, a published table or view.
-type Trace struct{}
-
-// New makes an empty trace of so many partitions (a power of two).
-func New(l *Layout, partitions int) *Trace { panic("being built") }
-
-// Layout is the shape of its rows; Spines are its partitions.
-func (t *Trace) Layout() *Layout  { panic("being built") }
-func (t *Trace) Spines() []*Spine { panic("being built") }
-
-// Append sorts, consolidates and adds the changes of an epoch (again for the
-// same epoch is allowed), and does not advance Upper past it: see Seal.
-func (t *Trace) Append(epoch dataflow.Epoch, ds []*dataflow.Delta) { panic("being built") }
-
-// Seal says that all epochs ≤ epoch are complete.
-func (t *Trace) Seal(epoch dataflow.Epoch)           { panic("being built") }
-func (t *Trace) Upper() dataflow.Epoch               { panic("being built") }
-func (t *Trace) Hold(e dataflow.Epoch) (*Hold, bool) { panic("being built") }
-
-// TraceSnapshot is a Snapshot of every partition at one epoch.
-type TraceSnapshot struct{ Parts []*Snapshot }
-
-// SnapshotAt is the content at epoch e; see Spine.SnapshotAt.
-func (t *Trace) SnapshotAt(e dataflow.Epoch) (*TraceSnapshot, bool) { panic("being built") }
-
-// Release, Scan and Lookup; Lookup gives the rows of one key (row i of keys).
-func (s *TraceSnapshot) Release()                                           { panic("being built") }
-func (s *TraceSnapshot) Scan(yield func(*dataflow.Delta) bool)              { panic("being built") }
-func (s *TraceSnapshot) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta { panic("being built") }
-
-// Changes gives what changed after epoch `after` up to and including `upTo`:
-// both must be readable (held). For subscriptions, sinks and lagging readers.
-func (t *Trace) Changes(after, upTo dataflow.Epoch) (*TraceSnapshot, bool) { panic("being built") }
+func (s *Spine) Stats() Stats {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	st := Stats{Batches: len(s.batches)}
+	for _, b := range s.batches {
+		p, o := b.Bytes()
+		st.Rows += b.rows
+		st.Payload += p
+		st.Overhead += o
+	}
+	return st
+}

@@ -29,7 +29,6 @@
 package trace
 
 import (
-	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 )
 
@@ -37,17 +36,4 @@ import (
 // before Since are no longer exact.
 type Description struct {
 	Lower, Upper, Since dataflow.Epoch
-}
-
-// Layout is the shape that all batches of a spine share. It is immutable.
-type Layout struct {
-	Kinds []columnar.Kind
-	// Key lists the key columns. Empty: all rows have one key.
-	Key []int
-	// Unkeyed says that rows are kept as they came: no hash, no order, no
-	// consolidation. It is for append-only collections that are only scanned.
-	Unkeyed bool
-
-	order []int // Key, then the other columns
-	exact bool  // equal hashes imply equal keys where no key column is NULL
 }

@@ -1,0 +1,151 @@
+package trace
+
+import (
+	"math/bits"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+)
+
+// Trace is a collection arranged by key and cut in partitions by hash range,
+// a spine each: an arrangement, an index, a published table or view. As with a
+// Spine, one goroutine owns it; Hold, SnapshotAt, Changes and Upper are for all.
+type Trace struct {
+	layout *Layout
+	spines []*Spine
+	shared *shared
+}
+
+// New makes an empty trace of so many partitions (a power of two; an Unkeyed
+// one has one).
+func New(l *Layout, partitions int) *Trace { return NewWithClock(l, partitions, new(Clock)) }
+
+// NewWithClock is New for a trace that advances together with others.
+func NewWithClock(l *Layout, partitions int, clock *Clock) *Trace {
+	if bits.OnesCount(uint(partitions)) != 1 || l.Unkeyed && partitions != 1 {
+		panic("trace: number of partitions must be a power of two, and 1 without a key")
+	}
+	t := &Trace{layout: l, spines: make([]*Spine, partitions), shared: &shared{clock: clock}}
+	for p := range t.spines {
+		t.spines[p] = &Spine{layout: l, shared: t.shared}
+	}
+	return t
+}
+
+// Layout is the shape of its rows.
+func (t *Trace) Layout() *Layout { return t.layout }
+
+// Spines are its partitions.
+func (t *Trace) Spines() []*Spine { return t.spines }
+
+// Append sorts, consolidates and adds changes of an epoch (again for the same
+// epoch is allowed). The epoch is not complete, and readable, until Seal.
+func (t *Trace) Append(epoch dataflow.Epoch, ds []*dataflow.Delta, run Runner) {
+	parts := Build(t.layout, ds, len(t.spines), Description{Lower: epoch, Upper: epoch + 1}, run)
+	t.AppendBatches(parts)
+}
+
+// AppendBatches adds batches of one epoch, one a partition (nil: none). It takes
+// them over.
+func (t *Trace) AppendBatches(parts []*Batch) {
+	for p, b := range parts {
+		if b != nil {
+			t.spines[p].Append(b)
+		}
+	}
+}
+
+// Seal says that all epochs ≤ epoch are complete.
+func (t *Trace) Seal(epoch dataflow.Epoch) { t.shared.clock.Advance(epoch + 1) }
+
+// Upper is the first epoch that is not complete.
+func (t *Trace) Upper() dataflow.Epoch { return t.shared.clock.Upper() }
+
+// Work merges about fuel rows in each partition and reports whether merges are left.
+func (t *Trace) Work(fuel int) bool {
+	left := false
+	for _, s := range t.spines {
+		left = s.Work(fuel) || left
+	}
+	return left
+}
+
+// Hold keeps every epoch ≥ e readable, in all partitions. It reports false if e
+// is no longer readable. An epoch that is still to come can be held.
+func (t *Trace) Hold(e dataflow.Epoch) (*Hold, bool) { return t.shared.hold(e, t.spines) }
+
+// Snapshots is a Snapshot of every partition.
+type Snapshots struct {
+	layout *Layout
+	Parts  []*Snapshot
+}
+
+// SnapshotAt is the content at epoch e; see Spine.SnapshotAt.
+func (t *Trace) SnapshotAt(e dataflow.Epoch) (*Snapshots, bool) {
+	return t.snapshot(true, 0, e)
+}
+
+// Changes is what changed after epoch `after` up to and including upTo, both of
+// which must be readable (so hold `after`): for subscriptions, sinks and all who
+// read at their own pace.
+func (t *Trace) Changes(after, upTo dataflow.Epoch) (*Snapshots, bool) {
+	return t.snapshot(false, after, upTo)
+}
+
+func (t *Trace) snapshot(all bool, after, upTo dataflow.Epoch) (*Snapshots, bool) {
+	t.shared.mu.Lock()
+	defer t.shared.mu.Unlock()
+	for _, s := range t.spines {
+		if !s.readable(upTo) || !all && !s.readable(after) {
+			return nil, false
+		}
+	}
+	out := &Snapshots{layout: t.layout, Parts: make([]*Snapshot, len(t.spines))}
+	for p, s := range t.spines {
+		out.Parts[p] = s.between(all, after, upTo)
+	}
+	return out, true
+}
+
+// Release ends the use of the snapshots and of all that aliases them.
+func (s *Snapshots) Release() {
+	for _, p := range s.Parts {
+		p.Release()
+	}
+}
+
+// Len is the number of rows before summing up across batches.
+func (s *Snapshots) Len() int {
+	n := 0
+	for _, p := range s.Parts {
+		n += p.Len()
+	}
+	return n
+}
+
+// Scan gives the content in deltas; see Reader.Scan.
+func (s *Snapshots) Scan(yield func(*dataflow.Delta) bool) {
+	going := true
+	for _, p := range s.Parts {
+		p.Scan(func(d *dataflow.Delta) bool {
+			going = yield(d)
+			return going
+		})
+		if !going {
+			return
+		}
+	}
+}
+
+// Lookup gives the rows of one key: row i of keys, the key columns in the order
+// of Layout.Key. The rows are copies.
+func (s *Snapshots) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta {
+	one := make([]*columnar.Vec, len(keys))
+	for c, v := range keys {
+		one[c] = v.Slice(i, i+1)
+	}
+	h := columnar.HashRow(keys, i)
+	p := columnar.PartitionOf(h, len(s.Parts))
+	g := s.Parts[p].Groups(s.layout, one, []uint64{h})
+	return &dataflow.Delta{Batch: g.Rows, Diffs: g.Diffs}
+}

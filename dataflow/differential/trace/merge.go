@@ -1,0 +1,272 @@
+package trace
+
+import (
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+)
+
+// Merger merges two batches, adjacent in time, by bounded steps. It makes
+// output chunk by chunk: a step takes rows by comparing hashes, then fetches
+// their columns.
+type Merger struct {
+	layout *Layout
+	order  []int // columns that order rows of equal hash
+	a, b   mergeSide
+	gs     []columnar.Gatherer
+	diffs  [][]dataflow.Diff // of the chunks of a, then of b
+	some   bool              // diffs other than 1 occur
+	out    *Builder
+	desc   Description
+	done   int // rows taken of both
+	total  int
+}
+
+// mergeSide is a position in an input.
+type mergeSide struct {
+	batch *Batch
+	chunk int
+	row   int
+	base  uint32 // address of the first row of the batch
+}
+
+func (s *mergeSide) valid() bool { return s.chunk < len(s.batch.chunks) }
+
+// advance moves by n rows within the chunk.
+func (s *mergeSide) advance(n int) {
+	s.row += n
+	if s.row == s.batch.chunks[s.chunk].N {
+		s.row = 0
+		s.chunk++
+	}
+}
+
+// addr is the address of the current row.
+func (s *mergeSide) addr() uint32 {
+	return s.base + uint32(s.chunk<<columnar.ChunkShift+s.row)
+}
+
+func (s *mergeSide) cur() *Chunk { return s.batch.chunks[s.chunk] }
+
+// NewMerger starts a merge of a and b, where a is the older one. The caller
+// keeps both alive until Done.
+func NewMerger(a, b *Batch) *Merger {
+	l := a.layout
+	m := &Merger{
+		layout: l,
+		order:  l.tieOrder(a.exact && b.exact),
+		a:      mergeSide{batch: a},
+		b:      mergeSide{batch: b, base: uint32(len(a.chunks) << columnar.ChunkShift)},
+		gs:     make([]columnar.Gatherer, len(l.Kinds)),
+		out:    NewBuilder(l, a.rows+b.rows),
+		total:  a.rows + b.rows,
+		desc: Description{
+			Lower: min(a.desc.Lower, b.desc.Lower),
+			Upper: max(a.desc.Upper, b.desc.Upper),
+			Since: max(a.desc.Since, b.desc.Since),
+		},
+	}
+	m.out.bytesRow = make([]int, len(l.Kinds))
+	for c, k := range l.Kinds {
+		m.gs[c].Reset(k, columnar.ChunkShift)
+		a.AddTo(&m.gs[c], c)
+		b.AddTo(&m.gs[c], c)
+		m.out.bytesRow[c] = m.gs[c].AverageBytes()
+	}
+	for _, batch := range [2]*Batch{a, b} {
+		for _, c := range batch.chunks {
+			m.diffs = append(m.diffs, c.Diffs)
+			m.some = m.some || c.Diffs != nil
+		}
+	}
+	return m
+}
+
+// Merge merges two batches at once.
+func Merge(a, b *Batch) *Batch {
+	m := NewMerger(a, b)
+	m.Work(m.total)
+	return m.Done()
+}
+
+// Done is the merged batch, after Remaining has come to 0.
+func (m *Merger) Done() *Batch {
+	if m.Remaining() > 0 {
+		panic("trace: merge not finished")
+	}
+	return m.out.Done(m.desc)
+}
+
+// Remaining is the number of rows still to be taken.
+func (m *Merger) Remaining() int { return m.total - m.done }
+
+// mergePiece is the rows taken before their columns are fetched: their
+// addresses and hashes stay in the first-level cache.
+const mergePiece = 2048
+
+// Work takes about fuel rows and returns how many it took.
+func (m *Merger) Work(fuel int) int {
+	start := m.done
+	idx := columnar.GetSlice[uint32](mergePiece)
+	hash := columnar.GetSlice[uint64](mergePiece)
+	diffs := columnar.GetSlice[dataflow.Diff](mergePiece)
+	for m.done < m.total && m.done-start < fuel {
+		m.piece(idx, hash, diffs, max(fuel-(m.done-start), 64))
+	}
+	columnar.PutSlice(idx)
+	columnar.PutSlice(hash)
+	columnar.PutSlice(diffs)
+	return m.done - start
+}
+
+// piece takes up to fuel rows, as much as fits the buffers and the open chunk.
+func (m *Merger) piece(idx []uint32, hash []uint64, diffs []dataflow.Diff, fuel int) {
+	limit := min(m.out.room(), len(idx), fuel)
+	idx, hash = idx[:limit], hash[:limit]
+	k := 0
+	for stop := m.done + 2*limit; k < limit && m.done < m.total && m.done < stop; {
+		from := k
+		switch {
+		case !m.a.valid():
+			k = m.copyRows(&m.b, idx, hash, k)
+		case !m.b.valid() || m.layout.Unkeyed:
+			k = m.copyRows(&m.a, idx, hash, k)
+		default:
+			k = m.interleave(idx, hash, k)
+		}
+		if m.some {
+			m.fetchDiffs(idx[from:k], diffs[from:k])
+		}
+		if k == limit || !m.tied() {
+			continue
+		}
+		e, h, d := m.tie()
+		if d == 0 {
+			continue
+		}
+		if d != 1 && !m.some {
+			m.some = true
+			ones(diffs[:k])
+		}
+		idx[k], hash[k] = e, h
+		diffs[k] = d
+		k++
+	}
+	if m.layout.Unkeyed {
+		hash = nil
+	} else {
+		hash = hash[:k]
+	}
+	if !m.some {
+		m.out.add(m.gs, idx[:k], hash, nil)
+		return
+	}
+	m.out.add(m.gs, idx[:k], hash, diffs[:k])
+}
+
+// copyRows takes rows of one input while the other has none.
+func (m *Merger) copyRows(s *mergeSide, idx []uint32, hash []uint64, k int) int {
+	c := s.cur()
+	n := min(len(idx)-k, c.N-s.row)
+	at := s.addr()
+	for i := range n {
+		idx[k+i] = at + uint32(i)
+	}
+	if c.Hash != nil {
+		copy(hash[k:k+n], c.Hash[s.row:])
+	}
+	s.advance(n)
+	m.done += n
+	return k + n
+}
+
+// interleave takes rows until the buffers are full, an input ends, or both have
+// the same hash.
+func (m *Merger) interleave(idx []uint32, hash []uint64, k int) int {
+	for k < len(idx) && m.a.valid() && m.b.valid() {
+		i, j, tie := mergeHashes(m.a.cur().Hash[m.a.row:], m.b.cur().Hash[m.b.row:],
+			m.a.addr(), m.b.addr(), idx[k:], hash[k:])
+		m.a.advance(i)
+		m.b.advance(j)
+		m.done += i + j
+		k += i + j
+		if tie {
+			break
+		}
+	}
+	return k
+}
+
+// mergeHashes merges until the output is full, an input ends, or a tie; i and j
+// are what it took. Which side is next is a coin toss, so that it must not be a
+// branch.
+func mergeHashes(a, b []uint64, ea, eb uint32, idx []uint32, hash []uint64) (i, j int, tie bool) {
+	hash = hash[:len(idx)]
+	k := 0
+	for {
+		n := min(len(a)-i, len(b)-j, len(idx)-k)
+		if n == 0 {
+			return i, j, false
+		}
+		// Within n rows neither input ends.
+		for range n {
+			x, y := a[i], b[j]
+			if x == y {
+				return i, j, true
+			}
+			step := 0
+			if x < y {
+				step = 1
+			}
+			e := eb + uint32(j)
+			if x < y {
+				e = ea + uint32(i)
+			}
+			idx[k] = e
+			hash[k] = min(x, y)
+			k++
+			i += step
+			j += 1 - step
+		}
+	}
+}
+
+// fetchDiffs gives the diffs of the rows at the addresses.
+func (m *Merger) fetchDiffs(idx []uint32, out []dataflow.Diff) {
+	for i, e := range idx {
+		d := m.diffs[e>>columnar.ChunkShift]
+		if d == nil {
+			out[i] = 1
+		} else {
+			out[i] = d[e&(columnar.ChunkRows-1)]
+		}
+	}
+}
+
+// tied reports whether both inputs are at the same hash.
+func (m *Merger) tied() bool {
+	return !m.layout.Unkeyed && m.a.valid() && m.b.valid() &&
+		m.a.cur().Hash[m.a.row] == m.b.cur().Hash[m.b.row]
+}
+
+// tie takes the lesser of two rows of equal hash, or both if they are equal;
+// then d is the sum of their diffs.
+func (m *Merger) tie() (e uint32, h uint64, d dataflow.Diff) {
+	ca, cb := m.a.cur(), m.b.cur()
+	i, j := m.a.row, m.b.row
+	e, h = m.a.addr(), ca.Hash[i]
+	switch r := compareBy(m.order, ca.Cols, i, cb.Cols, j); {
+	case r < 0:
+		m.a.advance(1)
+		m.done++
+		return e, h, ca.Diff(i)
+	case r > 0:
+		e = m.b.addr()
+		m.b.advance(1)
+		m.done++
+		return e, h, cb.Diff(j)
+	}
+	m.a.advance(1)
+	m.b.advance(1)
+	m.done += 2
+	return e, h, ca.Diff(i) + cb.Diff(j)
+}
