@@ -1,0 +1,3 @@
+package types
+
+func appendJSONPath(dst []byte, s string) ([]byte, error) { return append(dst, s...), nil }

@@ -1,0 +1,205 @@
+package types
+
+import (
+	_ "embed" // zone names and abbreviations
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // zones must not depend on the machine
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
+//go:embed tznames.txt
+var zoneNamesText string
+
+//go:embed tzabbrev.tsv
+var zoneAbbrevText string
+
+// zoneAbbrev is what an abbreviation stands for: an offset, or what a zone's
+// history says of it.
+type zoneAbbrev struct {
+	east int
+	dst  bool
+	zone string
+}
+
+var zoneTables = sync.OnceValues(func() (names map[string]string, abbrevs map[string]zoneAbbrev) {
+	names, abbrevs = map[string]string{}, map[string]zoneAbbrev{}
+	for n := range strings.FieldsSeq(zoneNamesText) {
+		names[strings.ToLower(n)] = n
+	}
+	for line := range strings.Lines(zoneAbbrevText) {
+		f := strings.Fields(line)
+		if f[0] == "#" {
+			continue
+		}
+		a := zoneAbbrev{dst: len(f) > 2}
+		if east, err := strconv.Atoi(f[1]); err == nil {
+			a.east = east
+		} else {
+			a.zone = f[1]
+		}
+		abbrevs[strings.ToLower(f[0])] = a
+	}
+	return names, abbrevs
+})
+
+var loadedZones sync.Map // lower-case name → *time.Location
+
+// ZoneNames lists the names of the time zone database, sorted.
+func ZoneNames() []string { return strings.Fields(zoneNamesText) }
+
+// LoadZone finds a zone of the time zone database, letter case ignored, or one
+// in POSIX notation with a fixed offset ("UTC+3" is three hours west).
+func LoadZone(name string) (*time.Location, bool) {
+	key := strings.ToLower(name)
+	if l, ok := loadedZones.Load(key); ok {
+		return l.(*time.Location), true
+	}
+	names, _ := zoneTables()
+	if n, ok := names[key]; ok {
+		if n == "UTC" {
+			return time.UTC, true
+		}
+		l, err := time.LoadLocation(n)
+		if err != nil {
+			return nil, false
+		}
+		loadedZones.Store(key, l)
+		return l, true
+	}
+	return posixZone(name)
+}
+
+// posixZone reads an abbreviation of three letters or more (or anything in
+// angle brackets) and an offset west of UTC: hh[:mm[:ss]].
+func posixZone(s string) (*time.Location, bool) {
+	var abbrev string
+	if strings.HasPrefix(s, "<") {
+		i := strings.IndexByte(s, '>')
+		if i < 0 {
+			return nil, false
+		}
+		abbrev, s = s[1:i], s[i+1:]
+	} else {
+		i := 0
+		for i < len(s) && s[i] != '+' && s[i] != '-' && s[i] != ',' && !isDigit(s[i]) {
+			i++
+		}
+		abbrev, s = s[:i], s[i:]
+		if len(abbrev) < 3 {
+			return nil, false
+		}
+	}
+	if s == "" {
+		return nil, false
+	}
+	sign := 1
+	if s[0] == '-' || s[0] == '+' {
+		if s[0] == '-' {
+			sign = -1
+		}
+		s = s[1:]
+	}
+	west, unit := 0, 3600
+	for i, p := range strings.Split(s, ":") {
+		n, err := strconv.Atoi(p)
+		if err != nil || i > 2 || n < 0 || (i == 0 && n > 167) || (i > 0 && n > 59) {
+			return nil, false
+		}
+		west += n * unit
+		unit /= 60
+	}
+	return time.FixedZone(strings.ToUpper(abbrev), -sign*west), true
+}
+
+// ParseZone finds what a zone name in SQL (SET TIME ZONE, AT TIME ZONE) means:
+// an abbreviation, a name of the time zone database, or POSIX notation.
+func ParseZone(name string) (*time.Location, error) {
+	_, abbrevs := zoneTables()
+	if a, ok := abbrevs[strings.ToLower(name)]; ok {
+		if a.zone == "" {
+			return time.FixedZone(strings.ToUpper(name), a.east), nil
+		}
+		if l, ok := LoadZone(a.zone); ok {
+			return l, nil
+		}
+	}
+	if l, ok := LoadZone(name); ok {
+		return l, nil
+	}
+	return nil, pgerror.New(pgerror.InvalidParameterValue, "time zone \"%s\" not recognized", name)
+}
+
+// LocalOffset is the offset east of UTC, in seconds, at which a clock in loc
+// shows local (microseconds since 2000-01-01 00:00 of that clock). A local
+// time that occurs twice or never is read as PostgreSQL does: by the offset
+// before a step forward, by the one after a step back.
+func LocalOffset(local int64, loc *time.Location) int {
+	if loc == time.UTC || loc == nil {
+		return 0
+	}
+	sec := floorDiv(local, MicrosPerSecond) + UnixEpochSecond
+	prev := time.Unix(sec-24*3600, 0).In(loc)
+	_, before := prev.Zone()
+	_, end := prev.ZoneBounds()
+	if end.IsZero() {
+		return before
+	}
+	boundary := end.Unix()
+	_, after := end.Zone()
+	t1, t2 := sec-int64(before), sec-int64(after)
+	switch {
+	case t1 < boundary && t2 < boundary:
+		return before
+	case t1 > boundary && t2 >= boundary:
+		return after
+	case t1 > t2:
+		return before
+	}
+	return after
+}
+
+// LocalToUTC is the timestamptz at which a clock in loc shows timestamp local.
+func LocalToUTC(local int64, loc *time.Location) int64 {
+	return local - int64(LocalOffset(local, loc))*MicrosPerSecond
+}
+
+// UTCToLocal is what a clock in loc shows at timestamptz ts.
+func UTCToLocal(ts int64, loc *time.Location) int64 {
+	return ts + int64(ZoneOffset(ts, loc))*MicrosPerSecond
+}
+
+// abbrevOffset is the offset east of UTC that an abbreviation had in loc at a
+// local time: that of its latest use before, else of its first after, else the
+// one the zone has then.
+func abbrevOffset(local int64, abbrev string, loc *time.Location) int {
+	off := LocalOffset(local, loc)
+	t := time.Unix(floorDiv(local, MicrosPerSecond)+UnixEpochSecond-int64(off), 0).In(loc)
+	for u := t; ; {
+		name, o := u.Zone()
+		if strings.EqualFold(name, abbrev) {
+			return o
+		}
+		start, _ := u.ZoneBounds()
+		if start.IsZero() {
+			break
+		}
+		u = start.Add(-time.Second)
+	}
+	const steps = 200 // far enough for every zone that ends in rules
+	for range steps {
+		_, end := t.ZoneBounds()
+		if end.IsZero() {
+			break
+		}
+		t = end
+		name, o := t.Zone()
+		if strings.EqualFold(name, abbrev) {
+			return o
+		}
+	}
+	return off
+}
