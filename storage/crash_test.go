@@ -401,16 +401,7 @@ func TestDamageIsNeverServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		off := r.IntN(len(content))
-		f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteAt([]byte{content[off] ^ byte(1+r.IntN(255))}, int64(off)); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		damage(t, fs, path, off)
 		s, err := Open("d", crashOptions(fs))
 		if err == nil {
 			_, err = whole.p.check(s)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	iofs "io/fs"
@@ -29,7 +30,7 @@ func writeFileAtomic(fs FS, dir, name string, content []byte) error {
 		err = makePrivate(fd)
 	}
 	if err == nil {
-		_, err = f.Write(content)
+		_, err = f.Write(bytes.Clone(content)) // a vfs.File may scribble on it
 	}
 	if err == nil {
 		err = f.Sync()

@@ -397,8 +397,101 @@ func TestLogSyncFailureIsFinal(t *testing.T) {
 	}
 	o.FS = mem
 	s = reopen(t, s, o)
-	if got := replayed(t, s, 0); got[0] != 1 {
+	// The record was written: it may be served, but then it must stay.
+	if got := replayed(t, s, 0); !slices.Equal(got, upTo(1, 2)) {
 		t.Fatalf("replayed %v", got)
+	}
+	o.FS = mem.CrashClone(CrashConfig{})
+	s = openStore(t, "d", o)
+	if got := replayed(t, s, 0); !slices.Equal(got, upTo(1, 2)) {
+		t.Fatalf("replayed %v after a crash", got)
+	}
+}
+
+// TestLogCorruptionAfterCrash has no mark of a close or commit to go by: only
+// the frames themselves tell what was durable.
+func TestLogCorruptionAfterCrash(t *testing.T) {
+	mem := NewMemFS()
+	o := small()
+	o.FS = mem
+	s := openStore(t, "d", o)
+	for e := uint64(1); e <= 15; e++ {
+		appendWait(t, s, dataflow.Epoch(e), payload(e, 400))
+	}
+	for record := range int64(15) {
+		c := mem.CrashClone(CrashConfig{})
+		name, at := segmentName(uint64(1+record/9)), segmentHeaderSize+record%9*frameSize(400)
+		damage(t, c, "d/log/"+name, int(at)+300)
+		o.FS = c
+		torn, err := Open("d", o)
+		if record < 14 {
+			wantCorruption(t, err, name, at)
+			continue
+		}
+		// Of the very last one nobody can know whether it was synced.
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := replayed(t, torn, 0); !slices.Equal(got, upTo(1, 14)) {
+			t.Fatalf("replayed %v", got)
+		}
+		closeStore(t, torn)
+	}
+}
+
+// TestTornGroupStaysDead has a crash leave a later record of a group and not an
+// earlier one. When the log has gone on, the later one must not come back.
+func TestTornGroupStaysDead(t *testing.T) {
+	mem := NewMemFS()
+	o := small()
+	o.FS = mem
+	closeStore(t, openStore(t, "d", o))
+	seg, err := createSegment(mem, "d/log", 9, o.SegmentBytes, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := uint64(1); i <= 3; i++ {
+		b := make([]byte, frameHeaderSize)
+		fr := frame{length: 8, payloadCRC: checksum(payload(i, 8)), seq: i, durable: min(i-1, 1), epoch: dataflow.Epoch(i)}
+		fr.put(b, seg.salt)
+		if i == 2 {
+			b[20]++
+		}
+		if _, err := seg.f.WriteAt(append(b, payload(i, 8)...), seg.used); err != nil {
+			t.Fatal(err)
+		}
+		seg.used += frameSize(8)
+	}
+	if err := errors.Join(seg.f.Sync(), seg.f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t, "d", o)
+	if got := replayed(t, s, 0); !slices.Equal(got, upTo(1, 1)) {
+		t.Fatalf("replayed %v", got)
+	}
+	appendWait(t, s, 2, payload(2, 8))
+	s = reopen(t, s, o)
+	if got := replayed(t, s, 0); !slices.Equal(got, upTo(1, 2)) {
+		t.Fatalf("replayed %v", got)
+	}
+}
+
+// damage flips bits of one byte of a file in memory.
+func damage(t testing.TB, fs *MemFS, path string, off int) {
+	t.Helper()
+	content, err := readAll(fs, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{content[off] ^ 0x21}, int64(off)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
