@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -22,17 +21,115 @@ type Options struct {
 	// Rows estimates how many rows a collection has; nil, or a negative
 	// answer: unknown.
 	Rows func(id plan.ObjectID) float64
-	// Context is for the folding of stable functions; nil: they are not folded.
-	Context *expr.Context
 	// Disabled names rules that must not be applied (for tests).
 	Disabled map[string]bool
 	// Fired, if not nil, is called with the name of each rule that changed the plan.
 	Fired func(rule string)
 }
 
+// maxRounds bounds how often the rules are applied again because one of them
+// may have made room for another. Each round is linear in the plan but for
+// joins, so that the whole is polynomial.
+const maxRounds = 5
+
 // Optimize lowers a bound plan to the relational stage (no outer columns,
-// subqueries or lateral joins) and rewrites it by rules. The result is ready
-// for dataflow/render. Nodes of bound are not changed.
+// subqueries, grouping sets or lateral joins) and rewrites it by rules. The
+// result is ready for dataflow/render. Nodes of bound are not changed.
 func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
-	return bound, nil
+	r, err := Lower(bound)
+	if err != nil {
+		return nil, err
+	}
+	o := &optimizer{opts: opts}
+	r = o.root(r)
+	for range maxRounds {
+		o.changed = false
+		r = o.clean(r)
+		r = o.push(r, nil)
+		r = o.prune(r)
+		r = o.clean(r)
+		if !o.changed {
+			break
+		}
+	}
+	return o.lookups(o.share(r)), nil
+}
+
+// Lower brings a bound plan to the relational stage and does nothing else.
+func Lower(bound plan.Rel) (plan.Rel, error) {
+	r, err := unnest(bound)
+	if err != nil {
+		return nil, err
+	}
+	return lower(r)
+}
+
+// optimizer applies rules to one plan.
+type optimizer struct {
+	opts    Options
+	changed bool // in this round, by a rule that may make room for others
+}
+
+// on reports whether a rule may be applied.
+func (o *optimizer) on(rule string) bool { return !o.opts.Disabled[rule] }
+
+// fire records that a rule changed the plan.
+func (o *optimizer) fire(rule string) {
+	o.changed = true
+	o.note(rule)
+}
+
+// note records that a rule changed the plan in a way that concerns no other.
+func (o *optimizer) note(rule string) {
+	if o.opts.Fired != nil {
+		o.opts.Fired(rule)
+	}
+}
+
+// rule fires a rule if it may be applied.
+func (o *optimizer) rule(rule string) bool {
+	if !o.on(rule) {
+		return false
+	}
+	o.fire(rule)
+	return true
+}
+
+// root handles ORDER BY at the root, and Sorts left inside.
+//
+// SortToTopK: inside a plan, and in what is maintained, order means something
+// only with a limit.
+func (o *optimizer) root(r plan.Rel) plan.Rel {
+	s, ok := r.(*plan.Sort)
+	if !ok || o.opts.Maintained {
+		return o.withoutSorts(r)
+	}
+	if in := o.withoutSorts(s.Input); in != s.Input {
+		return plan.WithInput(s, in)
+	}
+	return s
+}
+
+func (o *optimizer) withoutSorts(r plan.Rel) plan.Rel {
+	r = plan.MapChildren(r, o.withoutSorts)
+	if out := withoutSort(r); out != r {
+		o.fire("SortToTopK")
+		return out
+	}
+	return r
+}
+
+// Rules lists the names of all rules.
+func Rules() []string {
+	return []string{
+		"AggregateToDistinct", "DropConstantGroups", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
+		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "OuterToInner", "PointLookup",
+		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
+		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
+		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughSort", "PushFilterThroughTopK",
+		"PushFilterThroughWindow", "PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter",
+		"RemoveLeftJoin", "RemoveProject", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
+		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
+		"SimplifyNullTest", "SinkSemiJoin", "SortToTopK", "WindowToTopK",
+	}
 }

@@ -162,6 +162,9 @@ type TopK struct {
 	Order         []SortKey
 	Limit, Offset expr.Expr
 	WithTies      bool
+	// RowNumber appends an int8 column: the number of the row in its group,
+	// from 1, with those before Offset counted.
+	RowNumber bool
 }
 
 // FrameUnit, FrameBound and Frame describe a window frame.
@@ -330,7 +333,14 @@ func (r *Project) Columns() []Column   { return r.Cols }
 func (r *Filter) Columns() []Column    { return r.Input.Columns() }
 func (r *Aggregate) Columns() []Column { return r.Cols }
 func (r *Distinct) Columns() []Column  { return r.Input.Columns() }
-func (r *TopK) Columns() []Column      { return r.Input.Columns() }
+func (r *TopK) Columns() []Column {
+	in := r.Input.Columns()
+	if !r.RowNumber {
+		return in
+	}
+	out := make([]Column, 0, len(in)+1)
+	return append(append(out, in...), Column{Name: "row_number", Type: types.Int8, NotNull: true})
+}
 func (r *Window) Columns() []Column    { return r.Cols }
 func (r *SetOp) Columns() []Column     { return r.Cols }
 func (r *FlatMap) Columns() []Column   { return r.Cols }

@@ -247,6 +247,9 @@ func describeTopK(r *TopK, subs *subqueries) string {
 	if r.WithTies {
 		s += " with ties"
 	}
+	if r.RowNumber {
+		s += " numbered"
+	}
 	return s
 }
 

@@ -12,6 +12,9 @@ func Arity(r Rel) int {
 	case *Distinct:
 		return Arity(r.Input)
 	case *TopK:
+		if r.RowNumber {
+			return Arity(r.Input) + 1
+		}
 		return Arity(r.Input)
 	case *Assert:
 		return Arity(r.Input)

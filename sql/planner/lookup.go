@@ -1,0 +1,147 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// maxLookups bounds how many keys are looked up one by one.
+const maxLookups = 256
+
+// PointLookup: a read of a collection that is filtered by equality with
+// constants or parameters on all columns of an index is marked with the keys
+// wanted. The filter stays, for readers that do not look up.
+//
+//	SELECT * FROM t WHERE id = $1        (id is the key of t)  →  Get t lookup=($1)
+func (o *optimizer) lookups(r plan.Rel) plan.Rel {
+	if o.opts.Indexes == nil || !o.on("PointLookup") {
+		return r
+	}
+	f, ok := r.(*plan.Filter)
+	if !ok {
+		return plan.MapChildren(r, o.lookups)
+	}
+	g, ok := f.Input.(*plan.Get)
+	if !ok || g.Lookup != nil {
+		return plan.MapChildren(r, o.lookups)
+	}
+	fixed := fixedValues(g, f.Preds)
+	if len(fixed) == 0 {
+		return r
+	}
+	var best *plan.Lookup
+	for _, ix := range o.opts.Indexes(g.ID) {
+		if l := lookupBy(ix, fixed); l != nil && better(l, best) {
+			best = l
+		}
+	}
+	if best == nil {
+		return r
+	}
+	o.fire("PointLookup")
+	c := *g
+	c.Lookup = best
+	return &plan.Filter{Input: &c, Preds: f.Preds}
+}
+
+// better prefers unique keys, then longer ones.
+func better(a, b *plan.Lookup) bool {
+	if b == nil {
+		return true
+	}
+	if a.Unique != b.Unique {
+		return a.Unique
+	}
+	return len(a.Key) > len(b.Key)
+}
+
+// fixedValues are, by column of the collection, the values that preds allow.
+func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
+	fixed := map[int][]expr.Expr{}
+	add := func(e expr.Expr, vals []expr.Expr) {
+		c, ok := e.(*expr.Column)
+		if !ok {
+			return
+		}
+		out := make([]expr.Expr, 0, len(vals))
+		for _, v := range vals {
+			v = keyValue(v, c.Typ)
+			if v == nil {
+				return
+			}
+			if !slices.ContainsFunc(out, func(o expr.Expr) bool { return expr.Equal(o, v) }) {
+				out = append(out, v)
+			}
+		}
+		col := g.Source(c.Index)
+		if old, ok := fixed[col]; !ok || len(out) < len(old) {
+			fixed[col] = out
+		}
+	}
+	for _, p := range preds {
+		if l, r, ok := plan.IsEquality(p); ok {
+			add(l, []expr.Expr{r})
+			add(r, []expr.Expr{l})
+			continue
+		}
+		if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && len(in.List) <= maxLookups {
+			add(in.Arg, in.List)
+		}
+	}
+	return fixed
+}
+
+// keyValue is v as a value of a key column's type, nil if it is not a constant
+// or parameter that can be one.
+func keyValue(v expr.Expr, t types.Type) expr.Expr {
+	switch v := v.(type) {
+	case *expr.Param:
+		if v.Typ.OID == t.OID {
+			return v
+		}
+	case *expr.Const:
+		if v.Val.Null(0) {
+			return nil
+		}
+		if v.Typ.OID == t.OID {
+			return v
+		}
+		n, ok := plan.IntConst(v)
+		if !ok {
+			return nil
+		}
+		switch {
+		case t.OID == types.OIDInt8:
+			return int64Const(n)
+		case t.OID == types.OIDInt4 && n == int64(int32(n)):
+			return int32Const(int32(n))
+		}
+	}
+	return nil
+}
+
+// lookupBy is the lookup of the fixed values by an index, nil if a column of
+// its key is not fixed or there are too many combinations.
+func lookupBy(ix Index, fixed map[int][]expr.Expr) *plan.Lookup {
+	if len(ix.Key) == 0 {
+		return nil
+	}
+	values := [][]expr.Expr{nil}
+	for _, k := range ix.Key {
+		vals, ok := fixed[k]
+		if !ok || len(values)*len(vals) > maxLookups {
+			return nil
+		}
+		next := make([][]expr.Expr, 0, len(values)*len(vals))
+		for _, prefix := range values {
+			for _, v := range vals {
+				next = append(next, append(slices.Clip(prefix), v))
+			}
+		}
+		values = next
+	}
+	return &plan.Lookup{Index: ix.ID, Key: ix.Key, Values: values, Unique: ix.Unique}
+}
