@@ -130,6 +130,7 @@ type blocks struct {
 	packMu   sync.Mutex // serializes writing to the pack, and sealing it
 	pack     *blockFile
 	packFile vfs.File
+	packBuf  []byte
 	dirDirty atomic.Bool // a file was created since the directory was synced
 
 	mu       sync.Mutex
@@ -227,7 +228,7 @@ func (b *blocks) writeOwnFile(h blockHeader, parts [][]byte, bytes int64) (Block
 		return 0, err
 	}
 	h.id = makeBlockID(f.number, 0)
-	err = writeParts(w, 0, h, parts)
+	err = writeParts(w, 0, h, parts, make([]byte, blockHeaderSize))
 	if err == nil {
 		err = b.sync(f, w)
 	}
@@ -257,7 +258,10 @@ func (b *blocks) writePack(h blockHeader, parts [][]byte, bytes int64) (BlockID,
 	}
 	h.id = makeBlockID(b.pack.number, b.pack.size)
 	// After a failed write the next block goes to the same place.
-	if err := writeParts(b.packFile, b.pack.size, h, parts); err != nil {
+	if b.packBuf == nil {
+		b.packBuf = make([]byte, packBufBytes)
+	}
+	if err := writeParts(b.packFile, b.pack.size, h, parts, b.packBuf); err != nil {
 		return 0, err
 	}
 	b.mu.Lock()
@@ -277,10 +281,13 @@ func (b *blocks) add(f *blockFile, id BlockID, bytes int64) {
 	f.live += bytes
 }
 
-// writeParts writes a block at off, in few calls.
-func writeParts(w vfs.File, off int64, h blockHeader, parts [][]byte) error {
-	buf := make([]byte, blockHeaderSize, min(directWriteBytes, blockHeaderSize+alignUp(int64(h.stored))))
+const packBufBytes = 64 << 10
+
+// writeParts writes a block at off. Small parts are gathered in buf, which has
+// room for a header at least.
+func writeParts(w vfs.File, off int64, h blockHeader, parts [][]byte, buf []byte) error {
 	h.put(buf)
+	buf = buf[:blockHeaderSize]
 	write := func(p []byte) error {
 		n, err := w.WriteAt(p, off)
 		off += int64(n)

@@ -116,7 +116,13 @@ func setMeta(pb *pebble.Batch, name string, ns ...uint64) {
 	set(pb, metaKey(name), encodeNumbers(ns...))
 }
 
-func (m logMark) numbers() []uint64 { return []uint64{m.needed, m.durable} }
+func (m logMark) numbers() []uint64 {
+	closed := uint64(0)
+	if m.closed {
+		closed = 1
+	}
+	return []uint64{m.needed, m.durable, closed}
+}
 
 func (s *Store) encodeChanges(pb *pebble.Batch, b *Batch) error {
 	for _, c := range b.catalog {
@@ -345,7 +351,7 @@ func (s *Store) loadCounter(m *metaState, name string, value []byte) error {
 	case metaCheckpoint:
 		s.state.has, s.state.epoch = true, dataflow.Epoch(n)
 	case metaLog:
-		m.log = logMark{n, d.uvarint()}
+		m.log = logMark{n, d.uvarint(), d.uvarint() == 1}
 	case metaNextFile:
 		if n > math.MaxUint32 {
 			return s.malformed(metaKey(name))

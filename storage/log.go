@@ -374,15 +374,19 @@ func (l *wal) closeFull(last *segment) error {
 }
 
 // mark is the log's part of a commit: records from needed on, and at least up
-// to durable, must be found at the next open.
-type logMark struct{ needed, durable uint64 }
+// to durable, must be found at the next open. closed says that nothing was
+// written after durable.
+type logMark struct {
+	needed, durable uint64
+	closed          bool
+}
 
 // mark says what a checkpoint at epoch leaves needed. Of records still queued
 // it says nothing: durable is below them.
 func (l *wal) mark(epoch dataflow.Epoch) logMark {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := logMark{needed: l.nextSeq, durable: l.durable}
+	m := logMark{needed: l.nextSeq, durable: l.durable, closed: l.closed && l.err == nil}
 	for i := len(l.segs) - 1; i >= 0; i-- {
 		s := l.segs[i]
 		if s.frames > 0 && s.maxEpoch <= epoch {

@@ -34,6 +34,9 @@ func (l *wal) recover(epoch dataflow.Epoch, m logMark) error {
 			return err
 		}
 	}
+	if err := r.findEnd(); err != nil {
+		return err
+	}
 	if r.last < m.durable && m.needed <= m.durable {
 		if r.end == nil {
 			return &CorruptionError{File: l.dir, Reason: fmt.Sprintf("log records %d to %d are missing", m.needed, m.durable)}
@@ -77,9 +80,11 @@ type recovery struct {
 	last  uint64           // last valid seq
 	epoch dataflow.Epoch   // its epoch
 	end   *CorruptionError // where it ended, in case this was not the end
-	clean bool             // nothing valid lies after the end in its segment
+	tail  int              // index of the segment where it ended
+	clean bool             // nothing valid lies after the end in that segment
 }
 
+// segment reads a segment's records.
 func (r *recovery) segment(number uint64) error {
 	s, err := openSegment(r.l.fs, r.l.dir, number)
 	if err != nil {
@@ -94,19 +99,39 @@ func (r *recovery) segment(number uint64) error {
 	if err != nil {
 		return err
 	}
-	s.used, s.synced = end, end
-	found, durable, err := s.headersAfter(f, end)
-	if err != nil {
-		return err
-	}
-	at := &CorruptionError{File: s.path, Offset: end, Reason: reason}
-	if found && durable > r.last {
-		return at
-	}
+	s.used, s.synced, s.reason = end, end, reason
 	if s.frames > 0 || r.end == nil {
-		r.end, r.clean = at, !found
+		r.end, r.tail = &CorruptionError{File: s.path, Offset: end, Reason: reason}, len(r.l.segs)
 	}
 	r.l.segs = append(r.l.segs, s)
+	return nil
+}
+
+// findEnd looks behind the last record for frames that prove that it should
+// not be the last. (That one segment goes on where another ended, proves the
+// same of the others.) After a clean close there is nothing to be found.
+func (r *recovery) findEnd() error {
+	if r.mark.closed && r.last == r.mark.durable {
+		r.clean = true
+		return nil
+	}
+	for i := r.tail; i < len(r.l.segs); i++ {
+		s := r.l.segs[i]
+		f, err := r.l.fs.Open(s.path)
+		if err != nil {
+			return err
+		}
+		found, durable, err := s.headersAfter(f, s.used)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if found && durable > r.last {
+			return &CorruptionError{File: s.path, Offset: s.used, Reason: s.reason}
+		}
+		if i == r.tail {
+			r.clean = !found
+		}
+	}
 	return nil
 }
 

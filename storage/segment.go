@@ -93,6 +93,7 @@ type segment struct {
 	queued   int   // records assigned and not yet on disk
 	frames   int
 	maxEpoch dataflow.Epoch
+	reason   string // of recovery, why there are no more frames
 }
 
 func segmentName(number uint64) string { return fmt.Sprintf("%016d.log", number) }
@@ -269,15 +270,19 @@ func (s *segment) scan(f vfs.File, fn func(fr *frame, payload []byte) error) (en
 // reports whether there is a valid header, and the highest durable in one.
 func (s *segment) headersAfter(f vfs.File, off int64) (found bool, durable uint64, err error) {
 	r := &segmentReader{f: f, size: s.size}
-	for ; off+frameHeaderSize <= s.size; off += 8 {
-		b, err := r.at(off, frameHeaderSize)
+	for off+frameHeaderSize <= s.size {
+		b, err := r.at(off, min(readAhead, s.size-off))
 		if err != nil {
 			return false, 0, err
 		}
-		var fr frame
-		if fr.get(b, s.salt) {
-			found, durable = true, max(durable, fr.durable)
+		i := 0
+		for ; i+frameHeaderSize <= len(b); i += 8 {
+			var fr frame
+			if binary.LittleEndian.Uint32(b[i:]) == frameMagic && fr.get(b[i:], s.salt) {
+				found, durable = true, max(durable, fr.durable)
+			}
 		}
+		off += int64(i)
 	}
 	return found, durable, nil
 }
