@@ -302,7 +302,7 @@ func (p *wideSums) widen(w *[floatWords]uint64) {
 		neg := int64(w[2]) < 0
 		x := [3]uint64{w[0], w[1], w[2]}
 		if neg {
-			negate(x[:])
+			negateLimbs(x[:])
 		}
 		a.add(x[0], x[1], base, neg)
 		a.add(x[2], 0, base+128, neg)
@@ -329,8 +329,8 @@ func (a *wideSum) add(mlo, mhi uint64, e int, neg bool) {
 	}
 }
 
-// negate negates a two's complement number.
-func negate(x []uint64) {
+// negateLimbs negates a two's complement number.
+func negateLimbs(x []uint64) {
 	c := uint64(1)
 	for i := range x {
 		x[i], c = bits.Add64(^x[i], 0, c)
@@ -375,14 +375,14 @@ func (p *wideSums) round(w *[floatWords]uint64, mant, emin, emax int) (x float64
 		mag := a.limbs
 		neg := int64(mag[wideLimbs-1]) < 0
 		if neg {
-			negate(mag[:])
+			negateLimbs(mag[:])
 		}
 		return roundLimbs(mag[:], wideBase, neg, mant, emin, emax)
 	}
 	mag := [3]uint64{w[0], w[1], w[2]}
 	neg := int64(mag[2]) < 0
 	if neg {
-		negate(mag[:])
+		negateLimbs(mag[:])
 	}
 	return roundLimbs(mag[:], floatBase(w), neg, mant, emin, emax)
 }

@@ -20,9 +20,10 @@ type groupTable struct {
 	idx   hashIndex
 	rows  rowStore
 	ar    arena
-	keyAt int // first word of the codec's row: 0 or 1
-	rest  int // first word of the user's
-	enc   []uint64
+	keyAt int      // first word of the codec's row: 0 or 1
+	rest  int      // first word of the user's
+	enc   []uint64 // room for the encoded keys of a chunk,
+	one   []uint64 // and of a single row
 }
 
 const (
@@ -139,6 +140,19 @@ func (t *groupTable) match(p, q unsafe.Pointer, keys []*columnar.Vec, row int) b
 	return t.keys.same(p, q, keys, row, &t.ar)
 }
 
+// matchRow compares the key of the group at p with row `row` of keys.
+func (t *groupTable) matchRow(p unsafe.Pointer, keys []*columnar.Vec, row int) bool {
+	if t.keys.words == 0 {
+		return true
+	}
+	if cap(t.one) < t.keys.words {
+		t.one = make([]uint64, t.keys.words)
+	}
+	q := unsafe.Pointer(unsafe.SliceData(t.one))
+	t.keys.encodeRow(keys, row, q)
+	return t.match(p, q, keys, row)
+}
+
 func (t *groupTable) insert(h uint32, q unsafe.Pointer, keys []*columnar.Vec, row int) uint32 {
 	gid := t.rows.add()
 	p := t.key(t.at(gid))
@@ -195,4 +209,13 @@ func (t *groupTable) decodeKey(c int, ptrs []unsafe.Pointer) *columnar.Vec {
 		return v
 	}
 	return v.WithNulls(nulls)
+}
+
+// hashOf is the hash of the key of the group at p.
+func (t *groupTable) hashOf(p unsafe.Pointer) uint64 {
+	cols := make([]*columnar.Vec, len(t.keys.kinds))
+	for c := range cols {
+		cols[c] = t.decodeKey(c, []unsafe.Pointer{p})
+	}
+	return columnar.HashRow(cols, 0)
 }

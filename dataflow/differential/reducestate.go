@@ -344,7 +344,7 @@ func (r *reduce) flush(epoch dataflow.Epoch) {
 				ds = s.flushEntries(s.sets[i], r.sets[i], ds)
 			}
 		}
-		r.sets[i].Append(epoch, ds, nil)
+		r.sets[i].Append(epoch, ds)
 	}
 	if r.groups == nil {
 		return
@@ -355,7 +355,7 @@ func (r *reduce) flush(epoch dataflow.Epoch) {
 			ds = s.flushGroups(r.groups, ds)
 		}
 	}
-	r.groups.Append(epoch, ds, nil)
+	r.groups.Append(epoch, ds)
 }
 
 // takeDirty gives the rows of a dirty list, each once, and empties the list.

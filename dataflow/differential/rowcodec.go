@@ -2,6 +2,7 @@ package differential
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -343,6 +344,95 @@ func compareTails(a, b uint64, ar *arena) int {
 		return 0
 	}
 	return bytes.Compare(ar.bytes(a>>refShift, m-inlined), ar.bytes(b>>refShift, n-inlined))
+}
+
+// compareEncoded orders a kept row and an encoded one without tails, which is
+// row `row` of cols.
+func (k *rowCodec) compareEncoded(p, q unsafe.Pointer, cols []*columnar.Vec, row int, ar *arena) int {
+	nulls := uint64(0)
+	for i := range k.masks {
+		nulls |= *wordAt(p, i) | *wordAt(q, i)
+	}
+	for c, kind := range k.kinds {
+		if nulls != 0 {
+			bit := uint64(1) << (uint(c) & 63)
+			pn, qn := *wordAt(p, c>>6)&bit != 0, *wordAt(q, c>>6)&bit != 0
+			switch {
+			case pn && qn:
+				continue
+			case pn:
+				return 1
+			case qn:
+				return -1
+			}
+		}
+		o := k.offs[c]
+		a, b := *wordAt(p, o), *wordAt(q, o)
+		if a == b && kind == columnar.KindFixed16 {
+			a, b = *wordAt(p, o+1), *wordAt(q, o+1)
+		}
+		switch {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+		if kind == columnar.KindBytes {
+			if r := compareTail(*wordAt(p, o+1), int(*wordAt(q, o+1)), cols[c], row, ar); r != 0 {
+				return r
+			}
+		}
+	}
+	return 0
+}
+
+// compareVecs orders a kept row and row `row` of cols.
+func (k *rowCodec) compareVecs(p unsafe.Pointer, cols []*columnar.Vec, row int, ar *arena) int {
+	for c, v := range cols {
+		pn := k.masks > 0 && *wordAt(p, c>>6)>>(uint(c)&63)&1 != 0
+		switch vn := v.Null(row); {
+		case pn && vn:
+			continue
+		case pn:
+			return 1
+		case vn:
+			return -1
+		}
+		o := k.offs[c]
+		var q [2]uint64
+		switch v.Kind() {
+		case columnar.KindFixed16:
+			x := v.U128s()[row]
+			q = [2]uint64{x.Hi, x.Lo}
+			if q[0] == *wordAt(p, o) && q[1] != *wordAt(p, o+1) {
+				return cmp.Compare(*wordAt(p, o+1), q[1])
+			}
+		case columnar.KindBytes:
+			b := v.Bytes(row)
+			q = [2]uint64{prefixWord(b), uint64(len(b))}
+			if q[0] == *wordAt(p, o) {
+				if r := compareTail(*wordAt(p, o+1), len(b), v, row, ar); r != 0 {
+					return r
+				}
+			}
+		default:
+			q[0] = fixedWord(v, uint32(row))
+		}
+		if r := cmp.Compare(*wordAt(p, o), q[0]); r != 0 {
+			return r
+		}
+	}
+	return 0
+}
+
+// compareTail compares a kept Bytes value, given by its second word, with one of
+// n bytes that has the same first word.
+func compareTail(w uint64, n int, v *columnar.Vec, row int, ar *arena) int {
+	m := int(w & lenMask)
+	if m <= inlined || n <= inlined {
+		return m - n
+	}
+	return bytes.Compare(ar.bytes(w>>refShift, m-inlined), v.Bytes(row)[inlined:])
 }
 
 // decode makes column c of the rows at ptrs.

@@ -1,0 +1,223 @@
+package differential
+
+import (
+	"unsafe"
+
+	"github.com/streamdb/streamdb/columnar"
+)
+
+// An ordered prefix is the first rows of a group in some order, with their
+// multiplicities; all rows of the group are in a trace. It holds
+//
+//	every row of the group up to its last entry, and none after it,
+//
+// which is why what comes after the last entry costs nothing here, and why a
+// deletion finds the next row without looking at the group: in the prefix, or,
+// when that has run out, by one search in the trace from the last entry on
+// (refill), which is kept for that even when it has multiplicity 0 itself. The
+// prefix grows up to a bound and is then cut. Both bounds adapt to the group:
+// each refill that had to pass over many rows which had been deleted doubles
+// them, so that a queue at the front of a large group stays cheap.
+//
+// An entry is its multiplicity and the row in words. Entries of a group are one
+// block of an arena; two words of the group's row tell where:
+//
+//	w[0]  bits 0-33: block, 0 if none; bits 34-39: log2 of its capacity in
+//	      entries; bits 40-45: log2 of the growth of the bounds
+//	w[1]  bits 0-31: entries; bit 32: the trace may have more rows
+type prefixRef [2]uint64
+
+const (
+	prefixRefMask  = 1<<34 - 1
+	prefixCapShift = 34
+	prefixGrow     = 40
+	prefixMore     = 1 << 32
+	maxPrefixGrow  = 12
+)
+
+// prefixes is what the prefixes of one kind share.
+type prefixes struct {
+	rows   *rowCodec
+	desc   bool // the order is the reverse of the rows' physical order
+	stride int  // words of an entry
+	ar     *arena
+	dead   *[]uint64 // second words of Bytes values to free when the epoch has ended
+	need   int       // positive multiplicity that is wanted at the front
+}
+
+func newPrefixes(rows *rowCodec, desc bool, need int, ar *arena, dead *[]uint64) prefixes {
+	return prefixes{rows: rows, desc: desc, stride: 1 + rows.words, ar: ar, dead: dead, need: need}
+}
+
+func (h *prefixRef) len() int     { return int(uint32(h[1])) }
+func (h *prefixRef) more() bool   { return h[1]&prefixMore != 0 }
+func (h *prefixRef) grow() int    { return int(h[0] >> prefixGrow & 63) }
+func (h *prefixRef) cap() int     { return 1 << (h[0] >> prefixCapShift & 63) }
+func (h *prefixRef) none() bool   { return h[0]&prefixRefMask == 0 }
+func (h *prefixRef) setLen(n int) { h[1] = h[1]&^(1<<32-1) | uint64(n) }
+
+// entry is the place of entry i: its multiplicity, then its row.
+func (o *prefixes) entry(h *prefixRef, i int) unsafe.Pointer {
+	return unsafe.Add(o.ar.at(h[0]&prefixRefMask), i*o.stride*8)
+}
+
+func entryMult(e unsafe.Pointer) *int64        { return (*int64)(e) }
+func entryRow(e unsafe.Pointer) unsafe.Pointer { return unsafe.Add(e, 8) }
+
+// compare orders two rows.
+func (o *prefixes) compare(p, q unsafe.Pointer) int {
+	if o.desc {
+		return o.rows.compare(q, p, o.ar)
+	}
+	return o.rows.compare(p, q, o.ar)
+}
+
+// against orders the row of an entry and an encoded row that has no tails: row
+// `at` of cols.
+func (o *prefixes) against(e, row unsafe.Pointer, cols []*columnar.Vec, at int) int {
+	c := o.rows.compareEncoded(entryRow(e), row, cols, at, o.ar)
+	if o.desc {
+		return -c
+	}
+	return c
+}
+
+// add changes the multiplicity of a row: the encoded row `at` of cols, without
+// tails. It reports whether that concerned the prefix.
+func (o *prefixes) add(h *prefixRef, row unsafe.Pointer, mult int64, cols []*columnar.Vec, at int) bool {
+	n := h.len()
+	lo, hi := 0, n
+	if h.more() {
+		if n == 0 {
+			return false
+		}
+		switch c := o.against(o.entry(h, n-1), row, cols, at); {
+		case c < 0:
+			return false
+		case c == 0:
+			*entryMult(o.entry(h, n-1)) += mult
+			return true
+		}
+		hi--
+	}
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		e := o.entry(h, m)
+		switch c := o.against(e, row, cols, at); {
+		case c < 0:
+			lo = m + 1
+		case c > 0:
+			hi = m
+		default:
+			if *entryMult(e) += mult; *entryMult(e) == 0 {
+				o.remove(h, m)
+			}
+			return true
+		}
+	}
+	o.rows.tails(row, cols, at, o.ar)
+	o.insert(h, lo, row, mult)
+	return true
+}
+
+// insert makes entry i.
+func (o *prefixes) insert(h *prefixRef, i int, row unsafe.Pointer, mult int64) {
+	n := h.len()
+	if h.none() || n == h.cap() {
+		o.enlarge(h, n+1)
+	}
+	e := o.entry(h, i)
+	words := unsafe.Slice((*uint64)(e), (n-i+1)*o.stride)
+	copy(words[o.stride:], words)
+	words[0] = uint64(mult)
+	copy(words[1:o.stride], unsafe.Slice((*uint64)(row), o.rows.words))
+	h.setLen(n + 1)
+}
+
+// enlarge makes room for n entries.
+func (o *prefixes) enlarge(h *prefixRef, n int) {
+	c := 0
+	for 1<<c < n {
+		c++
+	}
+	ref := o.ar.alloc(o.stride * 8 << c)
+	if !h.none() {
+		copy(o.ar.words(ref, o.stride<<c), o.ar.words(h[0]&prefixRefMask, h.len()*o.stride))
+		o.ar.release(h[0]&prefixRefMask, o.stride*8*h.cap())
+	}
+	h[0] = h[0]&^(1<<prefixGrow-1) | ref | uint64(c)<<prefixCapShift
+}
+
+// remove takes entry i out.
+func (o *prefixes) remove(h *prefixRef, i int) {
+	n := h.len()
+	e := o.entry(h, i)
+	o.bury(e)
+	words := unsafe.Slice((*uint64)(e), (n-i)*o.stride)
+	copy(words, words[o.stride:])
+	h.setLen(n - 1)
+	if n == 1 && !h.more() {
+		o.release(h)
+	}
+}
+
+// bury frees the long values of an entry at the end of the epoch: until then
+// what it was is still to be output.
+func (o *prefixes) bury(e unsafe.Pointer) {
+	for _, c := range o.rows.bytes {
+		if w := *wordAt(entryRow(e), o.rows.offs[c]+1); w&lenMask > inlined {
+			*o.dead = append(*o.dead, w)
+		}
+	}
+}
+
+// release frees the block of a prefix without entries.
+func (o *prefixes) release(h *prefixRef) {
+	if !h.none() {
+		o.ar.release(h[0]&prefixRefMask, o.stride*8*h.cap())
+		h[0] &^= 1<<prefixGrow - 1
+	}
+}
+
+// drop frees a whole prefix.
+func (o *prefixes) drop(h *prefixRef) {
+	for i := range h.len() {
+		o.bury(o.entry(h, i))
+	}
+	o.release(h)
+	*h = prefixRef{}
+}
+
+// bounds are the entries that a refill aims at, and beyond which a prefix is cut.
+func (o *prefixes) bounds(h *prefixRef) (fill, cut int) {
+	slack := max(4, o.need/4) << h.grow()
+	return o.need + slack, 2*o.need + 2*slack
+}
+
+// trim cuts a prefix that has become too long.
+func (o *prefixes) trim(h *prefixRef, keep int) {
+	fill, cut := o.bounds(h)
+	if h.len() <= cut || keep > fill {
+		return
+	}
+	for i := fill; i < h.len(); i++ {
+		o.bury(o.entry(h, i))
+	}
+	h.setLen(fill)
+	h[1] |= prefixMore
+}
+
+// first is the first entry of positive multiplicity; nil if there is none.
+func (o *prefixes) first(h *prefixRef) unsafe.Pointer {
+	for i := range h.len() {
+		if e := o.entry(h, i); *entryMult(e) > 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+// place is the number of an entry.
+func (o *prefixes) place(h *prefixRef, e unsafe.Pointer) int {
+	return int(uintptr(e)-uintptr(o.entry(h, 0))) / (o.stride * 8)
+}
