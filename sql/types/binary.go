@@ -132,8 +132,7 @@ func parseFixed16Binary(b *columnar.Builder, t Type, w uint64, p []byte) error {
 	switch t.OID {
 	case OIDInterval:
 		i := Span{Micros: int64(w), Days: int32(binary.BigEndian.Uint32(p[8:])), Months: int32(binary.BigEndian.Uint32(p[12:]))}
-		i, err := i.ApplyTypmod(t.Mod)
-		return put(b, i.Pack(), err)
+		b.U128(i.ApplyTypmod(t.Mod).Pack())
 	case OIDTimeTZ:
 		if int64(w) < 0 || int64(w) > MicrosPerDay {
 			return pgerror.New(pgerror.DatetimeFieldOverflow, "time out of range")

@@ -374,7 +374,7 @@ func (d *dtDecoder) reserved(v int) dtError {
 		d.hour, d.min, d.sec, d.west = 0, 0, 0, 0
 		return dtOK
 	case resEpoch, resLate, resEarly:
-		d.now = hasDate | hasTime | hasZone
+		d.now = hasReserved // what else is given is read, and then ignored
 		d.special = v
 		return dtOK
 	}
@@ -674,14 +674,14 @@ func (d *dtDecoder) local() int64 {
 }
 
 func (d *dtDecoder) finishDate() dtError {
-	if d.special != 0 {
-		return dtOK
-	}
 	if e := d.validate(); e != dtOK {
 		return e
 	}
 	if e := d.applyMeridiem(); e != dtOK {
 		return e
+	}
+	if d.special != 0 {
+		return dtOK
 	}
 	if d.seen&hasDate != hasDate {
 		return dtBadFormat

@@ -355,12 +355,8 @@ func parseFraction(s string) (float64, dtError) {
 	if s == "." {
 		return 0, dtOK
 	}
-	n, ok := validFloat(s)
-	if !ok {
-		return 0, dtBadFormat
-	}
-	f, err := strconv.ParseFloat(n, 64)
-	if err != nil {
+	f, n, ok := leadFloat(s, 64)
+	if !ok || n != len(s) {
 		return 0, dtBadFormat
 	}
 	return f, dtOK

@@ -139,10 +139,11 @@ func errIntervalRange() error {
 }
 
 // ApplyTypmod drops the fields that modifier mod leaves out and rounds the
-// seconds to its precision.
-func (i Span) ApplyTypmod(mod int32) (Span, error) {
+// seconds to its precision. As in PostgreSQL, rounding wraps at the ends of
+// the range.
+func (i Span) ApplyTypmod(mod int32) Span {
 	if mod < 0 {
-		return i, nil
+		return i
 	}
 	switch mod >> 16 & intervalFullRange {
 	case intervalYear:
@@ -156,14 +157,6 @@ func (i Span) ApplyTypmod(mod int32) (Span, error) {
 	case intervalMinute, intervalDay | intervalHour | intervalMinute, intervalHour | intervalMinute:
 		i.Micros = i.Micros / MicrosPerMinute * MicrosPerMinute
 	}
-	p := mod & intervalFullPrec
-	if p >= maxPrecision { // also: no precision given
-		return i, nil
-	}
-	u := roundUnits[p]
-	if (i.Micros >= 0 && i.Micros > math.MaxInt64-u/2) || (i.Micros < 0 && i.Micros < math.MinInt64+u/2) {
-		return i, errIntervalRange()
-	}
-	i.Micros = roundMicros(i.Micros, p)
-	return i, nil
+	i.Micros = roundMicros(i.Micros, mod&intervalFullPrec)
+	return i
 }

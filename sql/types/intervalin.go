@@ -2,7 +2,6 @@ package types
 
 import (
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -229,11 +228,7 @@ func (r *intervalReader) decodeInterval(s string, fields int32) dtError {
 		case dtTime:
 			e, now, unit, noUnit = r.clock(f.s, fields), intervalSeenTime, unitDay, false
 		case dtString, dtSpecial:
-			w, ok := intervalWords[cutWord(f.s)]
-			if !ok {
-				w, _ = lookupDateWord(f.s)
-			}
-			switch w.kind {
+			switch w := intervalWords[cutWord(f.s)]; w.kind {
 			case wordIgnore:
 				continue
 			case wordUnits, wordAgo:
@@ -328,11 +323,8 @@ func isoNumber(s string) (n int64, frac float64, rest string, e dtError) {
 	if s == "" || (!isDigit(s[0]) && s[0] != '-' && s[0] != '.') {
 		return 0, 0, s, dtBadFormat
 	}
-	f, k := leadFloat(s)
-	if k == 0 {
-		return 0, 0, s, dtBadFormat
-	}
-	if math.IsInf(f, 0) {
+	f, k, ok := leadFloat(s, 64)
+	if k == 0 || !ok {
 		return 0, 0, s, dtBadFormat
 	}
 	if f < -1e15 || f > 1e15 {
@@ -340,40 +332,6 @@ func isoNumber(s string) (n int64, frac float64, rest string, e dtError) {
 	}
 	n = int64(f)
 	return n, f - float64(n), s[k:], dtOK
-}
-
-// leadFloat reads the longest decimal number at the start of s, and its length.
-func leadFloat(s string) (float64, int) {
-	i := 0
-	digits := func() (n int) {
-		for i < len(s) && isDigit(s[i]) {
-			i++
-			n++
-		}
-		return n
-	}
-	if i < len(s) && (s[i] == '-' || s[i] == '+') {
-		i++
-	}
-	n := digits()
-	if i < len(s) && s[i] == '.' {
-		i++
-		n += digits()
-	}
-	if n == 0 {
-		return 0, 0
-	}
-	if end := i; i < len(s) && s[i]|0x20 == 'e' {
-		i++
-		if i < len(s) && (s[i] == '-' || s[i] == '+') {
-			i++
-		}
-		if digits() == 0 {
-			i = end
-		}
-	}
-	f, _ := strconv.ParseFloat(s[:i], 64)
-	return f, i
 }
 
 // isoInterval reads an ISO 8601 interval: with designators (P1Y2M3DT4H5M6S) or
@@ -560,5 +518,5 @@ func ParseInterval(s string, mod int32) (Span, error) {
 	if months != int64(int32(months)) {
 		return Span{}, errIntervalRange()
 	}
-	return Span{int32(months), r.days, r.micros}.ApplyTypmod(mod)
+	return Span{int32(months), r.days, r.micros}.ApplyTypmod(mod), nil
 }

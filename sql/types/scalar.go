@@ -2,7 +2,9 @@ package types
 
 import (
 	"math"
+	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -72,24 +74,26 @@ func parseInt(s string, bits int, typ string) (int64, error) {
 	}
 	limit := uint64(1) << (bits - 1)
 	var n uint64
-	over := false
 	for ; i < len(v); i++ {
 		if !isDigit(v[i]) {
 			return 0, errInput(typ, s)
 		}
-		if n > limit/10 {
-			over = true
+		if n > limit/10 || n*10+uint64(v[i]-'0') > limit {
+			return 0, errRange(s, typ)
 		}
 		n = n*10 + uint64(v[i]-'0')
-		over = over || n > limit
 	}
-	if over || (n == limit && !neg) {
-		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type %s", s, typ)
+	if n == limit && !neg {
+		return 0, errRange(s, typ)
 	}
 	if neg {
 		return -int64(n), nil
 	}
 	return int64(n), nil
+}
+
+func errRange(s, typ string) error {
+	return pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type %s", s, typ)
 }
 
 // ParseInt2, ParseInt4 and ParseInt8 read integers.
@@ -101,7 +105,8 @@ func ParseInt4(s string) (int32, error) { n, err := parseInt(s, 32, "integer"); 
 // ParseInt8 reads a bigint.
 func ParseInt8(s string) (int64, error) { return parseInt(s, 64, "bigint") }
 
-// parseUint reads oid and its likes, for which negative numbers wrap.
+// parseUint reads oid and its likes as C's strtoul does: a negative number
+// wraps, and so does one whose 64 bits are those of a negative 32-bit one.
 func parseUint(s, typ string) (uint32, error) {
 	v := trimSpace(s)
 	neg := false
@@ -109,43 +114,60 @@ func parseUint(s, typ string) (uint32, error) {
 		neg = v[0] == '-'
 		v = v[1:]
 	}
-	if v == "" {
+	i := 0
+	for i < len(v) && isDigit(v[i]) {
+		i++
+	}
+	if i == 0 {
 		return 0, errInput(typ, s)
 	}
-	for i := range len(v) {
-		if !isDigit(v[i]) {
-			return 0, errInput(typ, s)
-		}
+	n, err := strconv.ParseUint(v[:i], 10, 64)
+	if err != nil {
+		return 0, errRange(s, typ)
 	}
-	n, err := strconv.ParseUint(v, 10, 32)
-	if err != nil || (neg && n > 1<<31) {
-		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type %s", s, typ)
+	if i < len(v) {
+		return 0, errInput(typ, s)
 	}
 	if neg {
 		n = -n
 	}
-	return uint32(n), nil
+	if u := uint32(n); n == uint64(u) || n == uint64(int32(u)) {
+		return u, nil
+	}
+	return 0, errRange(s, typ)
 }
 
 // ParseOid reads an oid.
 func ParseOid(s string) (uint32, error) { return parseUint(s, "oid") }
 
-// validFloat reports whether s is a decimal or hexadecimal number as strtod
-// reads it, and returns it in a form that strconv reads.
-func validFloat(s string) (string, bool) {
+// floatPrefix is the length of the longest number at the start of s that C's
+// strtod would read, and whether it is hexadecimal.
+func floatPrefix(s string) (n int, hex bool) {
 	i := 0
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
 		i++
 	}
-	hex := i+1 < len(s) && s[i] == '0' && s[i+1]|0x20 == 'x'
-	if hex {
-		i += 2
+	if i+2 < len(s) && s[i] == '0' && s[i+1]|0x20 == 'x' {
+		if n := i + 2 + mantissa(s[i+2:], true); n > i+2 {
+			return n + exponent(s[n:], 'p'), true
+		}
 	}
-	digits, point := 0, false
+	m := mantissa(s[i:], false)
+	if m == 0 {
+		return 0, false
+	}
+	return i + m + exponent(s[i+m:], 'e'), false
+}
+
+// mantissa is the length of digits with at most one point.
+func mantissa(s string, hex bool) int {
+	digits, point := false, false
+	i := 0
 	for ; i < len(s); i++ {
-		switch c := s[i]; {
+		c := s[i]
+		switch {
 		case isDigit(c) || (hex && c|0x20 >= 'a' && c|0x20 <= 'f'):
-			digits++
+			digits = true
 			continue
 		case c == '.' && !point:
 			point = true
@@ -153,65 +175,94 @@ func validFloat(s string) (string, bool) {
 		}
 		break
 	}
-	if digits == 0 {
-		return s, false
+	if !digits {
+		return 0
 	}
-	if i == len(s) {
-		if hex {
-			return s + "p0", true
-		}
-		return s, true
+	return i
+}
+
+// exponent is the length of an exponent that letter introduces.
+func exponent(s string, letter byte) int {
+	if s == "" || s[0]|0x20 != letter {
+		return 0
 	}
-	if c := s[i] | 0x20; (hex && c != 'p') || (!hex && c != 'e') {
-		return s, false
-	}
-	if i++; i < len(s) && (s[i] == '+' || s[i] == '-') {
+	i := 1
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
 		i++
 	}
-	if i == len(s) {
-		return s, false
+	from := i
+	for i < len(s) && isDigit(s[i]) {
+		i++
 	}
-	for ; i < len(s); i++ {
-		if !isDigit(s[i]) {
-			return s, false
+	if i == from {
+		return 0
+	}
+	return i
+}
+
+// leadFloat reads the longest number at the start of s. ok is false if it is
+// too large, or too small to be told from zero.
+func leadFloat(s string, size int) (f float64, n int, ok bool) {
+	n, hex := floatPrefix(s)
+	if n == 0 {
+		return 0, 0, true
+	}
+	text := s[:n]
+	if hex && !hasLetter(text, 'p') {
+		text += "p0"
+	}
+	f, err := strconv.ParseFloat(text, size)
+	return f, n, err == nil && (f != 0 || !hasNonZeroDigit(text))
+}
+
+func hasLetter(s string, letter byte) bool {
+	for i := range len(s) {
+		if s[i]|0x20 == letter {
+			return true
 		}
 	}
-	return s, true
+	return false
 }
 
 func parseFloat(s string, size int, typ string) (float64, error) {
 	v := trimSpace(s)
-	n, ok := validFloat(v)
+	f, n, ok := leadFloat(v, size)
 	if !ok {
-		sign := 1.0
-		if v != "" && (v[0] == '-' || v[0] == '+') {
-			if v[0] == '-' {
-				sign = -1
-			}
-			v = v[1:]
+		bad := s
+		if size == 64 {
+			bad = v[:n]
 		}
-		switch {
-		case equalFold(v, "nan"):
-			return math.NaN(), nil
-		case equalFold(v, "infinity"), equalFold(v, "inf"):
-			return math.Inf(int(sign)), nil
+		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "\"%s\" is out of range for type %s", bad, typ)
+	}
+	if n > 0 {
+		if n < len(v) {
+			return 0, errInput(typ, s)
 		}
-		return 0, errInput(typ, s)
+		return f, nil
 	}
-	f, err := strconv.ParseFloat(n, size)
-	if err != nil || (f == 0 && hasNonZeroDigit(n)) {
-		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "\"%s\" is out of range for type %s", v, typ)
+	sign := 1
+	if v != "" && (v[0] == '-' || v[0] == '+') {
+		if v[0] == '-' {
+			sign = -1
+		}
+		v = v[1:]
 	}
-	return f, nil
+	switch {
+	case equalFold(v, "nan"):
+		return math.NaN(), nil
+	case equalFold(v, "infinity"), equalFold(v, "inf"):
+		return math.Inf(sign), nil
+	}
+	return 0, errInput(typ, s)
 }
 
 // hasNonZeroDigit looks at the digits before an exponent.
 func hasNonZeroDigit(s string) bool {
 	for i := range len(s) {
 		switch c := s[i] | 0x20; {
-		case c == 'e' || c == 'p':
+		case c == 'p', c == 'e' && !hasLetter(s, 'x'):
 			return false
-		case c >= '1' && c <= '9', c >= 'a' && c <= 'f':
+		case s[i] >= '1' && s[i] <= '9', c >= 'a' && c <= 'f':
 			return true
 		}
 	}
@@ -272,17 +323,59 @@ func appendFloat(dst []byte, f float64, size, fixed int) []byte {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'e', -1, size) // d.ddde±xx, as C prints it
-	exp := 0
-	for i := len(dst) - 1; ; i-- {
-		if dst[i] == 'e' {
-			exp, _ = strconv.Atoi(string(dst[i+1:]))
-			break
+	// From here on boundaries can be hit; such numbers have an exponent.
+	if large := math.Ldexp(1, mantissaBits(size)-1); a >= large && a < 1e40 && onBoundary(dst[start:], f, size) {
+		for digits := 0; ; digits++ {
+			dst = strconv.AppendFloat(dst[:start], f, 'e', digits, size)
+			if g, _ := strconv.ParseFloat(string(dst[start:]), size); g == f && !onBoundary(dst[start:], f, size) {
+				return dst
+			}
 		}
 	}
-	if exp >= -4 && exp < fixed {
-		return strconv.AppendFloat(dst[:start], f, 'f', -1, size)
+	_, exp, _ := strings.Cut(string(dst[start:]), "e")
+	if x, _ := strconv.Atoi(exp); x < -4 || x >= fixed {
+		return dst
 	}
-	return dst
+	return strconv.AppendFloat(dst[:start], f, 'f', -1, size)
+}
+
+func mantissaBits(size int) int {
+	if size == 32 {
+		return 24
+	}
+	return 53
+}
+
+// onBoundary reports whether the decimal number text lies exactly between f
+// and one of its neighbours. The shortest form that Go finds may do so, as it
+// reads back right by the rule of rounding to even; PostgreSQL, which does not
+// trust that rule to be kept, takes one strictly between the middles. It can
+// happen only for large numbers, whose middles are integers or nearly so.
+func onBoundary(text []byte, f float64, size int) bool {
+	mant, e := math.Frexp(math.Abs(f))
+	bits := mantissaBits(size)
+	m := int64(math.Ldexp(mant, bits)) // f = m * 2^(e-bits)
+	if m&1 != 0 {
+		return false
+	}
+	x, ok := new(big.Rat).SetString(string(text))
+	if !ok {
+		return false
+	}
+	x.Abs(x)
+	for _, side := range [...]int64{-1, 1} {
+		y := new(big.Rat).SetInt64(2*m + side)
+		shift := new(big.Int).Lsh(big.NewInt(1), uint(max(e-bits-1, bits+1-e)))
+		if e-bits-1 >= 0 {
+			y.Mul(y, new(big.Rat).SetInt(shift))
+		} else {
+			y.Quo(y, new(big.Rat).SetInt(shift))
+		}
+		if x.Cmp(y) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // appendFloatDigits prints as C's %.*g.

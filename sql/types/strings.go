@@ -136,6 +136,29 @@ func FitName(s string) string {
 	return s[:n]
 }
 
+// AppendChar appends the text form of a "char": nothing for zero, an octal
+// escape for a byte that is no character by itself.
+func AppendChar(dst, b []byte) []byte {
+	switch {
+	case len(b) == 0 || b[0] == 0:
+		return dst
+	case b[0] >= 0x80:
+		return append(dst, '\\', '0'+b[0]>>6, '0'+b[0]>>3&7, '0'+b[0]&7)
+	}
+	return append(dst, b[0])
+}
+
+// ParseChar reads a "char": an octal escape, or the first byte.
+func ParseChar(s string) byte {
+	switch {
+	case len(s) == 4 && s[0] == '\\' && octal(s[1]) && octal(s[2]) && octal(s[3]):
+		return (s[1]-'0')<<6 | (s[2]-'0')<<3 | (s[3] - '0')
+	case s == "":
+		return 0
+	}
+	return s[0]
+}
+
 // AppendBytea appends the text form of a bytea.
 func AppendBytea(dst, b []byte, o *Options) []byte {
 	if o != nil && o.ByteaEscape {

@@ -25,10 +25,7 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDPgNodeTree, OIDACLItem, OIDCString, OIDJSONPath:
 		return append(dst, d.b...)
 	case OIDChar:
-		if len(d.b) == 1 && d.b[0] == 0 {
-			return dst
-		}
-		return append(dst, d.b...)
+		return AppendChar(dst, d.b)
 	case OIDBytea:
 		return AppendBytea(dst, d.b, o)
 	case OIDDate:
@@ -205,10 +202,7 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 			buf, err = AppendBPChar(buf, s, t.Mod, false)
 		}
 	case OIDChar:
-		buf = append(buf, 0)
-		if s != "" {
-			buf[0] = s[0]
-		}
+		buf = append(buf, ParseChar(s))
 	case OIDBytea:
 		buf, err = ParseBytea(buf, s)
 	case OIDJSON:

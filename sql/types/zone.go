@@ -2,6 +2,8 @@ package types
 
 import (
 	_ "embed" // zone names and abbreviations
+	"encoding/binary"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,46 +75,100 @@ func LoadZone(name string) (*time.Location, bool) {
 	return posixZone(name)
 }
 
-// posixZone reads an abbreviation of three letters or more (or anything in
-// angle brackets) and an offset west of UTC: hh[:mm[:ss]].
+// defaultDSTRule is when daylight saving applies in a POSIX zone that does not
+// say: the rule of the United States.
+const defaultDSTRule = ",M3.2.0,M11.1.0"
+
+// posixZone reads a zone in POSIX notation: an abbreviation, an offset west of
+// UTC (hh[:mm[:ss]]), and maybe one for daylight saving, with its rule.
 func posixZone(s string) (*time.Location, bool) {
-	var abbrev string
-	if strings.HasPrefix(s, "<") {
-		i := strings.IndexByte(s, '>')
-		if i < 0 {
-			return nil, false
-		}
-		abbrev, s = s[1:i], s[i+1:]
-	} else {
-		i := 0
-		for i < len(s) && s[i] != '+' && s[i] != '-' && s[i] != ',' && !isDigit(s[i]) {
-			i++
-		}
-		abbrev, s = s[:i], s[i:]
-		if len(abbrev) < 3 {
-			return nil, false
-		}
-	}
-	if s == "" {
+	std, rest := posixName(s)
+	west, rest, ok := posixOffset(rest)
+	if std == "" || !ok {
 		return nil, false
 	}
+	name := strings.ToUpper(std)
+	if rest == "" {
+		return time.FixedZone(name, -west), true
+	}
+	dst, rest := posixName(rest)
+	if dst == "" {
+		return nil, false
+	}
+	dstWest := west - 3600
+	if rest != "" && rest[0] != ',' {
+		if dstWest, rest, ok = posixOffset(rest); !ok || (rest != "" && rest[0] != ',') {
+			return nil, false
+		}
+	}
+	if rest == "" {
+		rest = defaultDSTRule
+	}
+	// The time package reads such rules at the end of zone files only.
+	loc, err := time.LoadLocationFromTZData(name, emptyTZFile(posixPart(name, west)+posixPart(strings.ToUpper(dst), dstWest)+rest))
+	return loc, err == nil
+}
+
+// posixName takes an abbreviation off s.
+func posixName(s string) (name, rest string) {
+	if strings.HasPrefix(s, "<") {
+		name, rest, _ = strings.Cut(s[1:], ">")
+		return name, rest
+	}
+	i := 0
+	for i < len(s) && s[i] != '+' && s[i] != '-' && s[i] != ',' && !isDigit(s[i]) {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+// posixOffset takes an offset off s, in seconds west of UTC.
+func posixOffset(s string) (west int, rest string, ok bool) {
 	sign := 1
-	if s[0] == '-' || s[0] == '+' {
+	if s != "" && (s[0] == '-' || s[0] == '+') {
 		if s[0] == '-' {
 			sign = -1
 		}
 		s = s[1:]
 	}
-	west, unit := 0, 3600
-	for i, p := range strings.Split(s, ":") {
-		n, err := strconv.Atoi(p)
-		if err != nil || i > 2 || n < 0 || (i == 0 && n > 167) || (i > 0 && n > 59) {
-			return nil, false
+	const maxHours = 24*7 - 1
+	for unit, limit := 3600, maxHours; ; unit, limit = unit/60, 59 {
+		i, n := 0, 0
+		for i < len(s) && isDigit(s[i]) && n <= limit {
+			n = n*10 + int(s[i]-'0')
+			i++
+		}
+		if i == 0 || n > limit+unit%2 { // 60 seconds pass
+			return 0, s, false
 		}
 		west += n * unit
-		unit /= 60
+		if s = s[i:]; unit == 1 || !strings.HasPrefix(s, ":") {
+			return sign * west, s, true
+		}
+		s = s[1:]
 	}
-	return time.FixedZone(strings.ToUpper(abbrev), -sign*west), true
+}
+
+// posixPart is an abbreviation and offset as the time package reads them.
+func posixPart(name string, west int) string {
+	sign := ""
+	if west < 0 {
+		sign, west = "-", -west
+	}
+	return fmt.Sprintf("<%s>%s%d:%02d:%02d", (name + "   ")[:max(3, len(name))], sign, west/3600, west/60%60, west%60)
+}
+
+// emptyTZFile is a zone file (RFC 8536) without transitions but with a footer.
+func emptyTZFile(footer string) []byte {
+	head := func(version byte) []byte {
+		h := append([]byte("TZif"), version)
+		h = append(h, make([]byte, 15)...)
+		for _, n := range []uint32{0, 0, 0, 0, 1, 4} { // one type, one abbreviation of 4 bytes
+			h = binary.BigEndian.AppendUint32(h, n)
+		}
+		return append(h, 0, 0, 0, 0, 0, 0, 'L', 'M', 'T', 0)
+	}
+	return append(append(head('2'), head('2')...), "\n"+footer+"\n"...)
 }
 
 // ParseZone finds what a zone name in SQL (SET TIME ZONE, AT TIME ZONE) means:
