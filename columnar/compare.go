@@ -15,13 +15,13 @@ import (
 func float64Key(x float64) uint64 {
 	b := math.Float64bits(x)
 	b ^= uint64(int64(b)>>63) | 1<<63
-	return b - 1<<52
+	return b - (1<<52 - 1)
 }
 
 func float32Key(x float32) uint32 {
 	b := math.Float32bits(x)
 	b ^= uint32(int32(b)>>31) | 1<<31
-	return b - 1<<23
+	return b - (1<<23 - 1)
 }
 
 func cmpU128(a, b U128) int {
