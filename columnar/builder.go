@@ -343,3 +343,9 @@ func (b *Builder) ReserveData(n int) {
 		b.data = b.regrow(b.data, n)
 	}
 }
+
+// Init makes b, which need not be initialized, what NewBuilder returns.
+func (b *Builder) Init(kind Kind, capacity int) {
+	*b = Builder{kind: kind}
+	b.reset(capacity)
+}

@@ -358,3 +358,27 @@ func filterEqual[T uint8 | uint16 | uint32 | uint64 | U128](g *Gatherer, v *Vec,
 	}
 	return k
 }
+
+// EqualAt reports whether the value at an address equals value i of v.
+func (g *Gatherer) EqualAt(addr uint32, v *Vec, i int) bool {
+	if g.any || v.nulls != nil {
+		if an, bn := g.null(addr), v.Null(i); an || bn {
+			return an && bn
+		}
+	}
+	c, at := addr>>g.shift, uintptr(addr&(1<<g.shift-1))
+	switch w := g.kind.Width(); w {
+	case 0:
+		return string(g.data(addr)) == string(v.Bytes(i))
+	case 1:
+		return *(*uint8)(unsafe.Add(g.base[c], at)) == v.fixed[i]
+	case 2:
+		return *(*int16)(unsafe.Add(g.base[c], at*2)) == v.Int16s()[i]
+	case 4:
+		return uint64(*(*uint32)(unsafe.Add(g.base[c], at*4))) == v.word(i)&math.MaxUint32
+	case 8:
+		return *(*uint64)(unsafe.Add(g.base[c], at*8)) == v.word(i)
+	default:
+		return *(*U128)(unsafe.Add(g.base[c], at*16)) == v.U128s()[i]
+	}
+}

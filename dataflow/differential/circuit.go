@@ -1,6 +1,10 @@
 package differential
 
 import (
+	"fmt"
+	"math/bits"
+	"slices"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential/trace"
@@ -27,190 +31,226 @@ type Options struct {
 	// Once makes a circuit that is given all its input at one epoch and then
 	// thrown away: operators take cheaper algorithms and keep no state.
 	Once bool
+	// Poll, if set, is called before each operator and each round of a
+	// recursion. It may panic to abandon the circuit.
+	Poll func()
 }
 
 // Circuit is a dataflow: operators joined by streams, run one epoch at a time
 // by Step. Operators are added bottom-up, so that their order of creation is a
-// topological one; a step visits only those that have something to do.
+// topological one; a step visits only those that have something to do, found in
+// a bitmap, so that an idle operator costs nothing.
 // A Circuit is used by one goroutine at a time.
-type Circuit struct{}
+type Circuit struct {
+	opts    Options
+	inline  bool // the executor does nothing in parallel
+	nodes   []*Node
+	dirty   []uint64 // a bit a node
+	epoch   dataflow.Epoch
+	clock   *trace.Clock
+	x       Context
+	traces  []*trace.Trace // durable state, in order of construction
+	arrs    []*Arrangement
+	imports []*imported
+	touched []*Arrangement // with a delta in this step
+	commits []commit
+}
 
 // New makes an empty circuit.
-func New(o Options) *Circuit { panic("being built") }
+func New(o Options) *Circuit {
+	if o.Partitions == 0 {
+		o.Partitions = 1
+	}
+	if bits.OnesCount(uint(o.Partitions)) != 1 {
+		panic(fmt.Sprintf("differential: %d partitions, not a power of two", o.Partitions))
+	}
+	if o.Exec == nil {
+		o.Exec = Inline{}
+	}
+	_, inline := o.Exec.(Inline)
+	c := &Circuit{opts: o, inline: inline, clock: new(trace.Clock)}
+	c.x.c = c
+	return c
+}
 
 // Stream names an output of an operator: a collection, seen as its deltas.
 type Stream struct{ port *port }
 
-type port struct{}
+// port is an output of a node and those who read it.
+type port struct {
+	node    *Node
+	kinds   []columnar.Kind
+	readers []edge
+}
+
+type edge struct {
+	node  *Node
+	input int
+}
 
 // Kinds are the columns of the stream.
-func (s Stream) Kinds() []columnar.Kind { panic("being built") }
+func (s Stream) Kinds() []columnar.Kind { return s.port.kinds }
 
 // Input is where deltas enter a circuit.
-type Input struct{}
+type Input struct {
+	node   *Node
+	deltas []*dataflow.Delta
+}
 
 // Input adds an input.
-func (c *Circuit) Input(kinds []columnar.Kind) (*Input, Stream) { panic("being built") }
+func (c *Circuit) Input(kinds []columnar.Kind) (*Input, Stream) {
+	in := &Input{}
+	in.node = c.Add(in, nil, kinds)
+	return in, in.node.Out(0)
+}
 
 // Push adds a part of the next epoch's changes. d is immutable from now on.
-func (in *Input) Push(d *dataflow.Delta) { panic("being built") }
+func (in *Input) Push(d *dataflow.Delta) {
+	if d.N == 0 {
+		return
+	}
+	if len(d.Cols) != len(in.node.out[0].kinds) {
+		panic(fmt.Sprintf("differential: delta of %d columns pushed into an input of %d", len(d.Cols), len(in.node.out[0].kinds)))
+	}
+	in.deltas = append(in.deltas, d)
+	in.node.Wake()
+}
+
+// Step passes on what was pushed.
+func (in *Input) Step(x *Context) {
+	for i, d := range in.deltas {
+		in.deltas[i] = nil
+		x.Emit(0, d)
+	}
+	in.deltas = in.deltas[:0]
+}
 
 // Step runs one epoch over what was pushed since the last step. Epochs never
 // decrease; the same epoch may be stepped again with more of its changes (a
 // snapshot is fed in parts that way).
-func (c *Circuit) Step(epoch dataflow.Epoch) { panic("being built") }
+func (c *Circuit) Step(epoch dataflow.Epoch) {
+	if epoch < c.epoch {
+		panic(fmt.Sprintf("differential: step at epoch %d after %d", epoch, c.epoch))
+	}
+	c.epoch = epoch
+	for _, im := range c.imports {
+		im.open(epoch)
+	}
+	for w := 0; w < len(c.dirty); w++ {
+		for c.dirty[w] != 0 {
+			b := bits.TrailingZeros64(c.dirty[w])
+			c.dirty[w] &^= 1 << b
+			c.run(c.nodes[w<<6+b])
+		}
+	}
+	for i, a := range c.touched {
+		c.touched[i] = nil
+		a.commit()
+	}
+	c.touched = c.touched[:0]
+	for i, m := range c.commits {
+		c.commits[i] = commit{}
+		m.t.AppendBatches(m.parts)
+	}
+	c.commits = c.commits[:0]
+	c.clock.Advance(epoch + 1)
+}
 
-// Work does up to about fuel rows of deferred merging, for idle time, and
-// reports whether some is left.
-func (c *Circuit) Work(fuel int) bool { panic("being built") }
+// run steps one node and empties its inputs.
+func (c *Circuit) run(n *Node) {
+	if c.opts.Poll != nil {
+		c.opts.Poll()
+	}
+	c.x.node = n
+	n.op.Step(&c.x)
+	for i, in := range n.in {
+		clear(in)
+		n.in[i] = in[:0]
+	}
+}
+
+// wake marks a node to be visited.
+func (c *Circuit) wake(n *Node) { c.dirty[n.id>>6] |= 1 << (n.id & 63) }
+
+// Work does up to about fuel rows of deferred merging in each trace, for idle
+// time, and reports whether some is left.
+func (c *Circuit) Work(fuel int) bool {
+	left := false
+	for _, t := range c.traces {
+		left = t.Work(fuel) || left
+	}
+	return left
+}
 
 // Output is where deltas leave a circuit.
-type Output struct{}
+type Output struct{ deltas []*dataflow.Delta }
 
 // Output adds an output.
-func (c *Circuit) Output(s Stream) *Output { panic("being built") }
+func (c *Circuit) Output(s Stream) *Output {
+	o := &Output{}
+	c.Add(o, []Stream{s})
+	return o
+}
+
+// Step keeps what arrived.
+func (o *Output) Step(x *Context) { o.deltas = append(o.deltas, x.In(0)...) }
 
 // Take gives the deltas that arrived since the last Take, not consolidated.
-func (o *Output) Take() []*dataflow.Delta { panic("being built") }
+func (o *Output) Take() []*dataflow.Delta {
+	d := o.deltas
+	o.deltas = nil
+	return d
+}
 
 // Spines enumerates all durable state in order of construction, which is the
 // same for the same sequence of calls. Together they are the circuit's state
 // between two steps.
-func (c *Circuit) Spines() []*trace.Spine { panic("being built") }
+func (c *Circuit) Spines() []*trace.Spine {
+	var out []*trace.Spine
+	for _, t := range c.traces {
+		out = append(out, t.Spines()...)
+	}
+	return out
+}
 
 // Restored must be called after the Spines were filled by Restore and before
 // the first Step, with the last complete epoch.
-func (c *Circuit) Restored(epoch dataflow.Epoch) { panic("being built") }
+func (c *Circuit) Restored(epoch dataflow.Epoch) {
+	c.epoch = epoch
+	c.clock.Advance(epoch + 1)
+	for _, im := range c.imports {
+		im.restored(epoch)
+	}
+	for _, n := range c.nodes {
+		if r, ok := n.op.(Restorer); ok {
+			r.Restored(epoch)
+		}
+	}
+}
+
+// Close releases what the circuit holds of imported arrangements.
+func (c *Circuit) Close() {
+	for _, im := range c.imports {
+		im.close()
+	}
+	c.imports = nil
+}
 
 // ErrorKinds are the columns of an errs stream: SQLSTATE code, message.
 var ErrorKinds = []columnar.Kind{columnar.KindBytes, columnar.KindBytes}
 
-// Mapper is a linear operator's function: what it emits for a row depends on
-// that row only, and carries the row's diff (times a factor). It must not
-// modify its input; emitted deltas may share its vectors. Apply may run
-// concurrently with itself.
-type Mapper interface {
-	Apply(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta))
+// sameKinds panics unless two streams have the same columns.
+func sameKinds(a, b []columnar.Kind) {
+	if !slices.Equal(a, b) {
+		panic(fmt.Sprintf("differential: columns %v and %v differ", a, b))
+	}
 }
 
-// MapperFunc makes a Mapper of a function.
-type MapperFunc func(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta))
-
-// Apply calls f.
-func (f MapperFunc) Apply(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta)) {
-	f(in, emit, emitErr)
-}
-
-// Map applies a Mapper to every delta: filter, project and flat-map.
-func (c *Circuit) Map(s Stream, m Mapper, outKinds []columnar.Kind) (oks, errs Stream) {
-	panic("being built")
-}
-
-// Concat is the sum of collections of equal kinds; of none it is empty.
-func (c *Circuit) Concat(kinds []columnar.Kind, ss ...Stream) Stream { panic("being built") }
-
-// Negate has every diff negated.
-func (c *Circuit) Negate(s Stream) Stream { panic("being built") }
-
-// Consolidate sums up equal rows within an epoch, so that what does not change
-// costs nothing downstream.
-func (c *Circuit) Consolidate(s Stream) Stream { panic("being built") }
-
-// Arrangement is a collection indexed by key, partitioned by the hash of the
-// key, shared by all operators that need it so. Columns keep their places.
-type Arrangement struct{}
-
-// Arrange indexes a stream by keyCols. The same stream and key give the same
-// Arrangement.
-func (c *Circuit) Arrange(s Stream, keyCols []int) *Arrangement { panic("being built") }
-
-// ImportArrangement shares a trace that is maintained elsewhere (by another
-// circuit, or a published collection). A step at epoch t sees it as at t: the
-// trace must be complete up to t. At the first step its whole content is the
-// delta. The circuit holds the trace at the last epoch it has seen; Close
-// releases that.
-func (c *Circuit) ImportArrangement(t *trace.Trace) *Arrangement { panic("being built") }
-
-// Close releases holds on imported arrangements.
-func (c *Circuit) Close() { panic("being built") }
-
-// Trace is the state of the arrangement, to import it into other circuits.
-func (a *Arrangement) Trace() *trace.Trace { panic("being built") }
-
-// Kinds are the columns; Key the key columns among them.
-func (a *Arrangement) Kinds() []columnar.Kind { panic("being built") }
-func (a *Arrangement) Key() []int             { panic("being built") }
-
-// Stream is the arranged collection as a stream of consolidated deltas.
-func (a *Arrangement) Stream() Stream { panic("being built") }
-
-// JoinKind is the kind of a join.
-type JoinKind uint8
-
-// The kinds. Semi and anti joins output left rows with their diffs, if a
-// (respectively no) right row of the same key exists; a left row with a NULL
-// in its key has none unless NullSafe.
-const (
-	JoinInner JoinKind = iota
-	JoinSemi
-	JoinAnti
-)
-
-// RowFilter decides rows: it appends to sel the indexes of the rows of in to
-// keep. Rows that fail go to emitErr with their diffs. It may run concurrently
-// with itself.
-type RowFilter interface {
-	Filter(in *dataflow.Delta, sel []uint32, emitErr func(*dataflow.Delta)) []uint32
-}
-
-// JoinOptions say what a join does with matching pairs. Columns are numbered
-// over the left's columns followed by the right's.
-type JoinOptions struct {
-	Kind JoinKind
-	// NullSafe makes NULL keys equal to each other; otherwise a NULL in a key
-	// column matches nothing.
-	NullSafe bool
-	// Residual, if set, is given the columns ResidualCols of each pair and
-	// keeps a part of the pairs: only then are the Out columns fetched. Inner only.
-	Residual     RowFilter
-	ResidualCols []int
-	// Out lists the columns to fetch, in order; nil means all (for semi and
-	// anti: all of the left's). Keep it narrow: fetching is most of a join's cost.
-	Out []int
-	// Map, if set, is applied to the fetched columns; MapKinds are its columns.
-	Map      Mapper
-	MapKinds []columnar.Kind
-}
-
-// Join joins two arrangements whose keys have equal kinds.
-func (c *Circuit) Join(l, r *Arrangement, o JoinOptions) (oks, errs Stream) { panic("being built") }
-
-// Distinct has each row with a positive count once.
-func (c *Circuit) Distinct(s Stream) Stream { panic("being built") }
-
-// Threshold has each row with a positive count so many times.
-func (c *Circuit) Threshold(s Stream) Stream { panic("being built") }
-
-// Intersect is INTERSECT [ALL]; Except is EXCEPT [ALL].
-func (c *Circuit) Intersect(a, b Stream, all bool) Stream { panic("being built") }
-func (c *Circuit) Except(a, b Stream, all bool) Stream    { panic("being built") }
-
-// Scope is the inside of a recursion: a circuit of its own whose variables are
-// defined in terms of themselves.
-type Scope struct{ *Circuit }
-
-// Enter brings an outer stream into the scope. Var is variable i. Set defines
-// its next value. Leave takes an inner stream's final content out (the streams
-// of the variables themselves are returned by Iterate).
-func (s *Scope) Enter(outer Stream) Stream { panic("being built") }
-func (s *Scope) Var(i int) Stream          { panic("being built") }
-func (s *Scope) Set(i int, value Stream)   { panic("being built") }
-func (s *Scope) Leave(inner Stream) Stream { panic("being built") }
-
-// Iterate computes variables from empty to the fixed point of the definitions
-// that build sets in the scope, all variables at once in each round, and gives
-// their final content. limit > 0 ends after so many rounds. Sets (UNION) need
-// a Distinct in their definition to terminate.
-func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scope)) []Stream {
-	panic("being built")
+// allColumns is 0..n-1.
+func allColumns(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -47,6 +48,7 @@ type Batch struct {
 	chunks []*Chunk
 	rows   int
 	exact  bool // equal hashes are equal keys
+	ones   bool // all diffs are 1
 	finder finder
 
 	id      atomic.Uint64
@@ -56,14 +58,18 @@ type Batch struct {
 	release func()      // of a block, may be nil
 
 	payload, overhead int64
+
+	columnsMu sync.Mutex
+	columns   []*columnar.Gatherer
 }
 
 // newBatch makes a batch of whole chunks (all but the last full, unless
 // Unkeyed), with one reference.
 func newBatch(l *Layout, desc Description, chunks []*Chunk) *Batch {
-	b := &Batch{layout: l, desc: desc, chunks: chunks, exact: l.exact}
+	b := &Batch{layout: l, desc: desc, chunks: chunks, exact: l.exact, ones: true}
 	for _, c := range chunks {
 		b.exact = b.exact && l.exactIn(c.Cols)
+		b.ones = b.ones && c.Diffs == nil
 		b.rows += c.N
 		b.payload += int64(c.MemSize())
 		b.overhead += int64(len(c.Hash)+len(c.Diffs)) * 8
@@ -116,12 +122,45 @@ func (b *Batch) Release() {
 		for _, c := range b.chunks {
 			c.recycle()
 		}
-		b.chunks = nil
+		b.chunks, b.columns = nil, nil
 	}
 }
 
+// Expose says that the batch's memory may be referred to after the last Release:
+// it is then left to the garbage collector.
+func (b *Batch) Expose() { b.exposed.Store(true) }
+
 // Bytes is the memory of payload (data columns) and of overhead (hashes, diffs).
 func (b *Batch) Bytes() (payload, overhead int64) { return b.payload, b.overhead }
+
+// Column is column c of all chunks: row r of a keyed batch is at address r. It is
+// made when first asked for, and kept.
+func (b *Batch) Column(c int) *columnar.Gatherer {
+	b.columnsMu.Lock()
+	defer b.columnsMu.Unlock()
+	if b.columns == nil {
+		b.columns = make([]*columnar.Gatherer, len(b.layout.Kinds))
+	}
+	if b.columns[c] == nil {
+		g := new(columnar.Gatherer)
+		g.Reset(b.layout.Kinds[c], columnar.ChunkShift)
+		b.AddTo(g, c)
+		b.columns[c] = g
+	}
+	return b.columns[c]
+}
+
+// Ones reports whether all diffs are 1.
+func (b *Batch) Ones() bool { return b.ones }
+
+// DiffAt is the diff of row r of a keyed batch.
+func (b *Batch) DiffAt(r uint32) dataflow.Diff {
+	d := b.chunks[r>>columnar.ChunkShift].Diffs
+	if d == nil {
+		return 1
+	}
+	return d[r&(columnar.ChunkRows-1)]
+}
 
 // AddTo appends the chunks of column c to a Gatherer of shift ChunkShift: row r
 // of the batch is then at address base<<ChunkShift + r, where base is the

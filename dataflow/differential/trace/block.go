@@ -16,7 +16,7 @@ import (
 //
 //	block     = header, directory, body…
 //	header    = magic|version, flags (1: unkeyed), lower, upper, since,
-//	            chunks, columns, keys, keys × key column
+//	            chunks, columns, keys, columns × kind, keys × key column
 //	directory = chunks × (rows, flags (1: diffs), first hash, last hash,
 //	            columns × vector head)
 //	body      = (of a chunk) vector bodies, [rows × diff], [rows × hash]
@@ -33,7 +33,7 @@ func badBlock(what string) error { return fmt.Errorf("%w: %s", ErrBlock, what) }
 
 // headSize is the length of header and directory.
 func headSize(l *Layout, chunks int) int {
-	return 8 * (8 + len(l.Key) + chunks*(4+2*len(l.Kinds)))
+	return 8 * (8 + len(l.Kinds) + len(l.Key) + chunks*(4+2*len(l.Kinds)))
 }
 
 // EncodedSize is the length of the batch's block.
@@ -73,6 +73,9 @@ func (b *Batch) AppendBlockHead(dst []byte) []byte {
 	}
 	put(blockMagic, flags, uint64(b.desc.Lower), uint64(b.desc.Upper), uint64(b.desc.Since),
 		uint64(len(b.chunks)), uint64(len(b.layout.Kinds)), uint64(len(b.layout.Key)))
+	for _, k := range b.layout.Kinds {
+		put(uint64(k))
+	}
 	for _, c := range b.layout.Key {
 		put(uint64(c))
 	}
@@ -111,26 +114,19 @@ func asBytes[T int64 | uint64](s []T) []byte {
 
 // OpenBlock makes a batch over a block without copying: it aliases block, which
 // must be 8-byte aligned and stay as it is until release (which may be nil) is
-// called, once, when the last reference is gone. The block must be one of
-// layout l. It is checked for structure, not for flipped bits: its keeper has
-// checksums for that.
-func OpenBlock(l *Layout, block []byte, id uint64, release func()) (*Batch, error) {
-	if len(block) < headSize(l, 0) || uintptr(unsafe.Pointer(unsafe.SliceData(block)))&7 != 0 {
+// called, once, when the last reference is gone. It is checked for structure,
+// not for flipped bits: its keeper has checksums for that.
+func OpenBlock(block []byte, id uint64, release func()) (*Batch, error) {
+	if len(block) < 64 || uintptr(unsafe.Pointer(unsafe.SliceData(block)))&7 != 0 {
 		return nil, badBlock("length or alignment")
 	}
-	r := blockReader{layout: l, block: block}
-	flags, desc, chunks, err := r.header()
+	r := blockReader{block: block}
+	desc, chunks, err := r.header()
 	if err != nil {
 		return nil, err
 	}
-	if (flags&blockUnkeyed != 0) != l.Unkeyed || flags&^blockUnkeyed != 0 {
-		return nil, badBlock("flags")
-	}
-	if chunks > len(block) || headSize(l, chunks) > len(block) {
-		return nil, badBlock("number of chunks")
-	}
-	r.body = headSize(l, chunks)
-	b := &Batch{layout: l, desc: desc, chunks: make([]*Chunk, chunks), exact: l.exact, release: release}
+	l := r.layout
+	b := &Batch{layout: l, desc: desc, chunks: make([]*Chunk, chunks), exact: l.exact, ones: true, release: release}
 	if !l.Unkeyed {
 		b.finder.make(chunks)
 	}
@@ -157,22 +153,42 @@ func (r *blockReader) num() uint64 {
 	return x
 }
 
-func (r *blockReader) header() (flags uint64, desc Description, chunks int, err error) {
-	if r.num() != blockMagic {
-		return 0, desc, 0, badBlock("magic")
+// header reads up to the directory and makes the layout.
+func (r *blockReader) header() (desc Description, chunks int, err error) {
+	magic, flags := r.num(), r.num()
+	if magic != blockMagic || flags&^blockUnkeyed != 0 {
+		return desc, 0, badBlock("magic")
 	}
-	flags = r.num()
 	desc = Description{Lower: dataflow.Epoch(r.num()), Upper: dataflow.Epoch(r.num()), Since: dataflow.Epoch(r.num())}
 	n, cols, keys := r.num(), r.num(), r.num()
-	if n > uint64(len(r.block)) || cols != uint64(len(r.layout.Kinds)) || keys != uint64(len(r.layout.Key)) {
-		return 0, desc, 0, badBlock("shape")
+	if limit := uint64(len(r.block)) / 8; n > limit || cols > limit || keys > cols || 8+cols+keys > limit {
+		return desc, 0, badBlock("shape")
 	}
-	for _, c := range r.layout.Key {
-		if r.num() != uint64(c) {
-			return 0, desc, 0, badBlock("key")
+	kinds := make([]columnar.Kind, cols)
+	for i := range kinds {
+		kinds[i] = columnar.Kind(r.num())
+	}
+	key := make([]int, keys)
+	seen := make([]bool, cols)
+	for i := range key {
+		c := r.num()
+		if c >= cols || seen[c] {
+			return desc, 0, badBlock("key")
 		}
+		seen[c] = true
+		key[i] = int(c)
 	}
-	return flags, desc, int(n), nil
+	if flags&blockUnkeyed != 0 {
+		r.layout = NewUnkeyedLayout(kinds)
+	} else {
+		r.layout = NewLayout(kinds, key)
+	}
+	per := uint64(4 + 2*len(kinds)) // numbers in the directory per chunk
+	if n > uint64(len(r.block)-r.at)/8/per {
+		return desc, 0, badBlock("number of chunks")
+	}
+	r.body = headSize(r.layout, int(n))
+	return desc, int(n), nil
 }
 
 // chunk reads chunk i of b.
@@ -214,6 +230,7 @@ func (r *blockReader) chunk(b *Batch, i int) error {
 		b.finder.set(i, n, first, last)
 		b.exact = b.exact && l.exactIn(c.Cols)
 	}
+	b.ones = b.ones && c.Diffs == nil
 	b.overhead += int64(len(c.Diffs)+len(c.Hash)) * 8
 	b.chunks[i] = c
 	b.rows += n

@@ -40,9 +40,8 @@ func (t *Trace) Spines() []*Spine { return t.spines }
 
 // Append sorts, consolidates and adds changes of an epoch (again for the same
 // epoch is allowed). The epoch is not complete, and readable, until Seal.
-func (t *Trace) Append(epoch dataflow.Epoch, ds []*dataflow.Delta, run Runner) {
-	parts := Build(t.layout, ds, len(t.spines), Description{Lower: epoch, Upper: epoch + 1}, run)
-	t.AppendBatches(parts)
+func (t *Trace) Append(epoch dataflow.Epoch, ds []*dataflow.Delta) {
+	t.AppendBatches(Build(t.layout, ds, len(t.spines), Description{Lower: epoch, Upper: epoch + 1}, nil))
 }
 
 // AppendBatches adds batches of one epoch, one a partition (nil: none). It takes
@@ -74,25 +73,25 @@ func (t *Trace) Work(fuel int) bool {
 // is no longer readable. An epoch that is still to come can be held.
 func (t *Trace) Hold(e dataflow.Epoch) (*Hold, bool) { return t.shared.hold(e, t.spines) }
 
-// Snapshots is a Snapshot of every partition.
-type Snapshots struct {
+// TraceSnapshot is a Snapshot of every partition, at one epoch.
+type TraceSnapshot struct {
 	layout *Layout
 	Parts  []*Snapshot
 }
 
 // SnapshotAt is the content at epoch e; see Spine.SnapshotAt.
-func (t *Trace) SnapshotAt(e dataflow.Epoch) (*Snapshots, bool) {
+func (t *Trace) SnapshotAt(e dataflow.Epoch) (*TraceSnapshot, bool) {
 	return t.snapshot(true, 0, e)
 }
 
 // Changes is what changed after epoch `after` up to and including upTo, both of
 // which must be readable (so hold `after`): for subscriptions, sinks and all who
 // read at their own pace.
-func (t *Trace) Changes(after, upTo dataflow.Epoch) (*Snapshots, bool) {
+func (t *Trace) Changes(after, upTo dataflow.Epoch) (*TraceSnapshot, bool) {
 	return t.snapshot(false, after, upTo)
 }
 
-func (t *Trace) snapshot(all bool, after, upTo dataflow.Epoch) (*Snapshots, bool) {
+func (t *Trace) snapshot(all bool, after, upTo dataflow.Epoch) (*TraceSnapshot, bool) {
 	t.shared.mu.Lock()
 	defer t.shared.mu.Unlock()
 	for _, s := range t.spines {
@@ -100,22 +99,54 @@ func (t *Trace) snapshot(all bool, after, upTo dataflow.Epoch) (*Snapshots, bool
 			return nil, false
 		}
 	}
-	out := &Snapshots{layout: t.layout, Parts: make([]*Snapshot, len(t.spines))}
+	out := &TraceSnapshot{layout: t.layout, Parts: make([]*Snapshot, len(t.spines))}
 	for p, s := range t.spines {
 		out.Parts[p] = s.between(all, after, upTo)
+		for _, b := range out.Parts[p].Batches {
+			b.Expose()
+		}
 	}
 	return out, true
 }
 
+// Borrow gives the batches of each partition as of epoch `after` (nil for none
+// at all) and the changes from then up to upTo, for a reader who copies what it
+// keeps. It releases them when it is done.
+func (t *Trace) Borrow(after *dataflow.Epoch, upTo dataflow.Epoch) (old, delta *TraceSnapshot, ok bool) {
+	t.shared.mu.Lock()
+	defer t.shared.mu.Unlock()
+	for _, s := range t.spines {
+		if !s.readable(upTo) || after != nil && !s.readable(*after) {
+			return nil, nil, false
+		}
+	}
+	old = &TraceSnapshot{layout: t.layout, Parts: make([]*Snapshot, len(t.spines))}
+	delta = &TraceSnapshot{layout: t.layout, Parts: make([]*Snapshot, len(t.spines))}
+	for p, s := range t.spines {
+		if after == nil {
+			old.Parts[p] = &Snapshot{Reader{Layout: t.layout}}
+			delta.Parts[p] = s.between(true, 0, upTo)
+			continue
+		}
+		old.Parts[p] = s.between(true, 0, *after)
+		delta.Parts[p] = s.between(false, *after, upTo)
+	}
+	return old, delta, true
+}
+
+// Version counts the batches that were appended: as long as it is the same,
+// nothing has changed.
+func (t *Trace) Version() uint64 { return t.shared.version.Load() }
+
 // Release ends the use of the snapshots and of all that aliases them.
-func (s *Snapshots) Release() {
+func (s *TraceSnapshot) Release() {
 	for _, p := range s.Parts {
 		p.Release()
 	}
 }
 
 // Len is the number of rows before summing up across batches.
-func (s *Snapshots) Len() int {
+func (s *TraceSnapshot) Len() int {
 	n := 0
 	for _, p := range s.Parts {
 		n += p.Len()
@@ -124,7 +155,7 @@ func (s *Snapshots) Len() int {
 }
 
 // Scan gives the content in deltas; see Reader.Scan.
-func (s *Snapshots) Scan(yield func(*dataflow.Delta) bool) {
+func (s *TraceSnapshot) Scan(yield func(*dataflow.Delta) bool) {
 	going := true
 	for _, p := range s.Parts {
 		p.Scan(func(d *dataflow.Delta) bool {
@@ -139,13 +170,13 @@ func (s *Snapshots) Scan(yield func(*dataflow.Delta) bool) {
 
 // Lookup gives the rows of one key: row i of keys, the key columns in the order
 // of Layout.Key. The rows are copies.
-func (s *Snapshots) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta {
+func (s *TraceSnapshot) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta {
 	one := make([]*columnar.Vec, len(keys))
 	for c, v := range keys {
 		one[c] = v.Slice(i, i+1)
 	}
 	h := columnar.HashRow(keys, i)
 	p := columnar.PartitionOf(h, len(s.Parts))
-	g := s.Parts[p].Groups(s.layout, one, []uint64{h})
+	g := s.Parts[p].Groups(one, []uint64{h})
 	return &dataflow.Delta{Batch: g.Rows, Diffs: g.Diffs}
 }

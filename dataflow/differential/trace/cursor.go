@@ -29,9 +29,8 @@ func (h head) at() (*Chunk, int) {
 
 // Cursor starts at the first key.
 func (r Reader) Cursor() *Cursor {
-	c := &Cursor{}
+	c := &Cursor{layout: r.Layout}
 	for _, b := range r.Batches {
-		c.layout = b.layout
 		c.heads = append(c.heads, head{b: b})
 	}
 	c.findKey()

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
 )
@@ -57,6 +58,11 @@ func (l *Layout) KeyKinds() []columnar.Kind {
 		k[i] = l.Kinds[c]
 	}
 	return k
+}
+
+// Equal reports whether rows of both layouts look the same at rest.
+func (l *Layout) Equal(o *Layout) bool {
+	return l == o || l.Unkeyed == o.Unkeyed && slices.Equal(l.Kinds, o.Kinds) && slices.Equal(l.Key, o.Key)
 }
 
 // pick selects columns.

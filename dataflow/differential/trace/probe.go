@@ -73,14 +73,13 @@ type Matcher struct {
 	// of the batch.
 	Probe, Row []uint32
 
-	p        *Probe
-	b        *Batch
-	lo, hi   []uint32             // rows of each uniq
-	gs       []columnar.Gatherer  // key columns of b, if they must be compared
-	at       int                  // index into uniq
-	row      uint32               // next row of it,
-	probe    uint32               // and next probe for that row
-	buffered [2]columnar.Gatherer // backs gs
+	p      *Probe
+	b      *Batch
+	lo, hi []uint32             // rows of each uniq
+	gs     []*columnar.Gatherer // key columns of b, if they must be compared
+	at     int                  // index into uniq
+	row    uint32               // next row of it,
+	probe  uint32               // and next probe for that row
 }
 
 // NewMatcher makes a matcher for the probes; Start then says where to look.
@@ -108,17 +107,12 @@ func (m *Matcher) Start(b *Batch) {
 	m.at = 0
 	b.Locate(m.p.uniq, m.lo, m.hi)
 	m.enter()
-	m.gs = nil
+	m.gs = m.gs[:0]
 	if m.p.exact && b.exact {
 		return
 	}
-	l := b.layout
-	m.gs = m.buffered[:0]
-	for _, c := range l.Key {
-		var g columnar.Gatherer
-		g.Reset(l.Kinds[c], columnar.ChunkShift)
-		b.AddTo(&g, c)
-		m.gs = append(m.gs, g)
+	for _, c := range b.layout.Key {
+		m.gs = append(m.gs, b.Column(c))
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 
 // Reader is an immutable list of batches, oldest first, read as their sum.
 // A Reader does not keep its batches alive; what it was taken from does.
-type Reader struct{ Batches []*Batch }
+type Reader struct {
+	Layout  *Layout
+	Batches []*Batch
+}
 
 // Len is the number of rows before summing up across batches.
 func (r Reader) Len() int {
@@ -39,10 +42,11 @@ type Groups struct {
 }
 
 // Groups fetches all rows of the given keys, batched so that cache misses
-// overlap. keys are the key columns of the probes, in the order of l.Key;
+// overlap. keys are the key columns of the probes, in the order of Layout.Key;
 // hashes are columnar.HashCols of them, ascending. Keys are distinct. NULL
 // matches NULL. Rows are copies and may be kept.
-func (r Reader) Groups(l *Layout, keys []*columnar.Vec, hashes []uint64) *Groups {
+func (r Reader) Groups(keys []*columnar.Vec, hashes []uint64) *Groups {
+	l := r.Layout
 	m := NewMatcher(NewProbe(l, keys, hashes, false))
 	counts := make([]uint32, len(hashes)) // rows of each probe
 	var probe, addr []uint32

@@ -49,12 +49,11 @@ func (s *Spine) between(all bool, after, upTo dataflow.Epoch) *Snapshot {
 	var out []*Batch
 	for _, b := range s.batches {
 		if (all || b.desc.Lower > after) && b.desc.Upper <= upTo+1 {
-			b.exposed.Store(true)
 			b.Retain()
 			out = append(out, b)
 		}
 	}
-	return &Snapshot{Reader{out}}
+	return &Snapshot{Reader{Layout: s.layout, Batches: out}}
 }
 
 // SnapshotAt is the content at epoch t. It fails if t is not complete
@@ -65,7 +64,11 @@ func (s *Spine) SnapshotAt(t dataflow.Epoch) (*Snapshot, bool) {
 	if !s.readable(t) {
 		return nil, false
 	}
-	return s.between(true, 0, t), true
+	snap := s.between(true, 0, t)
+	for _, b := range snap.Batches {
+		b.Expose()
+	}
+	return snap, true
 }
 
 // Hold keeps every epoch ≥ its own readable.

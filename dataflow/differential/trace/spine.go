@@ -36,6 +36,8 @@ type shared struct {
 	mu    sync.Mutex
 	holds []*Hold
 	clock *Clock
+
+	version atomic.Uint64 // counts appended batches
 }
 
 // Clock says up to where traces that advance together are complete. A circuit
@@ -96,6 +98,7 @@ func (s *Spine) Append(b *Batch) {
 	}
 	s.batches = append(s.batches[:len(s.batches):len(s.batches)], b)
 	s.shared.mu.Unlock()
+	s.shared.version.Add(1)
 	s.plan(4 * b.rows)
 	s.work(b.rows * mergeEffort / 4)
 }
@@ -225,7 +228,7 @@ func (s *Spine) replace(a, b, c *Batch) {
 
 // Reader is the current batches, for the owner, until it next calls Append,
 // Work or Restore, or anyone calls Replace.
-func (s *Spine) Reader() Reader { return Reader{s.batches} }
+func (s *Spine) Reader() Reader { return Reader{Layout: s.layout, Batches: s.batches} }
 
 // Batches lists the batches, oldest first, each with a reference for the
 // caller to Release: what a checkpoint writes.
@@ -247,6 +250,9 @@ func (s *Spine) Restore(bs []*Batch) {
 		panic("trace: Restore into a spine that is not empty")
 	}
 	for _, b := range bs {
+		if !b.layout.Equal(s.layout) {
+			panic("trace: batch of another layout restored")
+		}
 		if b.rows > 0 {
 			s.batches = append(s.batches, b)
 		} else {

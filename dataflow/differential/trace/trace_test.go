@@ -203,7 +203,7 @@ func testSpine(t *testing.T, r *rand.Rand, l *Layout) {
 			ds = append(ds, d)
 			sum.add(d)
 		}
-		tr.Append(e, ds, nil)
+		tr.Append(e, ds)
 		tr.Seal(e)
 		if r.IntN(4) == 0 {
 			tr.Work(r.IntN(3 * size))
@@ -258,7 +258,7 @@ func clone(z zset) zset {
 	return c
 }
 
-func gather(s *Snapshots) zset {
+func gather(s *TraceSnapshot) zset {
 	z := zset{}
 	s.Scan(func(d *dataflow.Delta) bool {
 		z.add(d)
@@ -308,7 +308,7 @@ func checkLookups(t *testing.T, r *rand.Rand, l *Layout, rd Reader) {
 	kl := NewLayout(l.KeyKinds(), iota2(len(l.Key)))
 	kb := Build(kl, []*dataflow.Delta{{Batch: columnar.Batch{Cols: cols, N: n}}}, 1, Description{Upper: 1}, nil)[0]
 	c := kb.chunks[0]
-	g := rd.Groups(l, c.Cols, c.Hash)
+	g := rd.Groups(c.Cols, c.Hash)
 	all := contents(rd)
 	got := zset{}
 	lo := 0
@@ -357,16 +357,16 @@ func checkBlocks(t *testing.T, l *Layout, r Reader) {
 			t.Fatalf("block of %d bytes, EncodedSize says %d", len(block), b.EncodedSize())
 		}
 		released := 0
-		o, err := OpenBlock(l, block, uint64(i+1), func() { released++ })
+		o, err := OpenBlock(block, uint64(i+1), func() { released++ })
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(t, o)
-		if !contents(Reader{[]*Batch{o}}).equal(contents(Reader{[]*Batch{b}})) || o.Desc() != b.Desc() || o.ID() != uint64(i+1) {
+		if !contents(Reader{l, []*Batch{o}}).equal(contents(Reader{l, []*Batch{b}})) || o.Desc() != b.Desc() || o.ID() != uint64(i+1) {
 			t.Fatal("block differs from its batch")
 		}
 		for cut := 0; cut < len(block); cut += 8 + len(block)/50 {
-			if _, err := OpenBlock(l, block[:cut], 1, nil); err == nil {
+			if _, err := OpenBlock(block[:cut], 1, nil); err == nil {
 				t.Fatalf("opened a block cut at %d of %d", cut, len(block))
 			}
 		}

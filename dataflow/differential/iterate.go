@@ -1,0 +1,219 @@
+package differential
+
+import (
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+)
+
+// Scope is the inside of a recursion: a circuit of its own whose variables are
+// defined in terms of themselves.
+type Scope struct {
+	*Circuit
+	it      *iterate
+	ins     []*Input  // of the outer streams
+	vars    []*Input  // of the variables
+	streams []Stream  // of the variables
+	values  []*Output // of their definitions
+	leaves  []*Output
+}
+
+// Enter brings an outer stream into the scope.
+func (s *Scope) Enter(outer Stream) Stream {
+	if len(s.ins) == len(s.it.outer) {
+		s.it.outer = append(s.it.outer, outer)
+	}
+	in, inner := s.Input(outer.Kinds())
+	s.ins = append(s.ins, in)
+	return inner
+}
+
+// Var is variable i.
+func (s *Scope) Var(i int) Stream { return s.streams[i] }
+
+// Set defines the next value of variable i.
+func (s *Scope) Set(i int, value Stream) {
+	sameKinds(s.streams[i].Kinds(), value.Kinds())
+	s.values[i] = s.Output(value)
+}
+
+// Leave takes an inner stream's final content out. (The variables themselves
+// are returned by Iterate.) The stream may be used once Iterate has returned.
+func (s *Scope) Leave(inner Stream) Stream {
+	i := len(s.vars) + len(s.leaves)
+	if i == len(s.it.out) {
+		s.it.out = append(s.it.out, &port{kinds: inner.Kinds()})
+	}
+	s.leaves = append(s.leaves, s.Output(inner))
+	return Stream{s.it.out[i]}
+}
+
+// Iterate computes variables from empty to the fixed point of the definitions
+// that build sets in the scope, all variables at once in each round, and gives
+// their final content. limit > 0 ends after so many rounds. Sets (UNION) need
+// a Distinct in their definition to terminate.
+//
+// Within the scope epochs are rounds, so that each round costs what it changes
+// (semi-naive evaluation). build is called again, in the same way, whenever the
+// scope is evaluated: when an entered stream changes, the scope is evaluated
+// anew from the entered content, which is kept, and what differs from the last
+// result is put out.
+func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scope)) []Stream {
+	it := &iterate{c: c, vars: vars, limit: limit, build: build}
+	for _, k := range vars {
+		it.out = append(it.out, &port{kinds: k})
+	}
+	it.scope()
+	kinds := make([][]columnar.Kind, len(it.out))
+	for i, p := range it.out {
+		kinds[i] = p.kinds
+	}
+	n := c.Add(it, it.outer, kinds...)
+	for _, p := range it.out {
+		p.node = n
+	}
+	n.out = it.out
+	if !c.opts.Once {
+		for _, s := range it.outer {
+			it.entered = append(it.entered, c.NewTrace(s.Kinds(), allColumns(len(s.Kinds()))))
+		}
+		for _, k := range kinds {
+			it.results = append(it.results, c.NewTrace(k, allColumns(len(k))))
+		}
+	}
+	n.Wake()
+	streams := make([]Stream, len(vars))
+	for i := range streams {
+		streams[i] = n.Out(i)
+	}
+	return streams
+}
+
+// iterate is the operator that holds a scope.
+type iterate struct {
+	c       *Circuit
+	vars    [][]columnar.Kind
+	limit   int
+	build   func(*Scope)
+	outer   []Stream
+	out     []*port        // variables, then what leaves
+	entered []*trace.Trace // content of the outer streams
+	results []*trace.Trace // what was put out
+}
+
+// scope makes a fresh scope.
+func (it *iterate) scope() *Scope {
+	s := &Scope{Circuit: New(Options{Partitions: it.c.opts.Partitions, Exec: it.c.opts.Exec, Poll: it.c.opts.Poll}), it: it}
+	for _, k := range it.vars {
+		in, v := s.Input(k)
+		s.vars = append(s.vars, in)
+		s.streams = append(s.streams, v)
+	}
+	s.values = make([]*Output, len(it.vars))
+	it.build(s)
+	for _, o := range s.values {
+		if o == nil {
+			panic("differential: recursive variable without a definition")
+		}
+	}
+	return s
+}
+
+// Step evaluates the scope over the content of the outer streams.
+func (it *iterate) Step(x *Context) {
+	s := it.scope()
+	if it.c.opts.Once {
+		for i, in := range s.ins {
+			for _, d := range x.In(i) {
+				in.Push(d)
+			}
+		}
+		for i, ds := range s.run(it.limit) {
+			for _, d := range ds {
+				x.Emit(i, d)
+			}
+		}
+		return
+	}
+	for i, in := range s.ins {
+		parts := x.Arrange(it.entered[i], x.In(i))
+		for p, sp := range it.entered[i].Spines() {
+			r := sp.Reader()
+			if parts[p] != nil {
+				r.Batches = append(r.Batches[:len(r.Batches):len(r.Batches)], parts[p])
+			}
+			pushAll(in, r)
+		}
+		x.Commit(it.entered[i], parts)
+	}
+	for i, ds := range s.run(it.limit) {
+		it.replace(x, i, ds)
+	}
+}
+
+// pushAll feeds a content. Streams may carry its memory on.
+func pushAll(in *Input, r trace.Reader) {
+	for _, b := range r.Batches {
+		b.Expose()
+	}
+	r.Scan(func(d *dataflow.Delta) bool {
+		in.Push(d)
+		return true
+	})
+}
+
+// replace puts out how a result differs from the last one.
+func (it *iterate) replace(x *Context, i int, ds []*dataflow.Delta) {
+	t := it.results[i]
+	for _, sp := range t.Spines() {
+		sp.Reader().Scan(func(d *dataflow.Delta) bool {
+			ds = append(ds, negate(d))
+			return true
+		})
+	}
+	parts := x.Arrange(t, ds)
+	for _, b := range parts {
+		if b == nil {
+			continue
+		}
+		b.Expose()
+		for k := range b.Chunks() {
+			x.Emit(i, b.Chunk(k).Delta())
+		}
+	}
+	x.Commit(t, parts)
+}
+
+// run iterates to the fixed point and gives the contents of the variables, then
+// those of what leaves.
+func (s *Scope) run(limit int) [][]*dataflow.Delta {
+	out := make([][]*dataflow.Delta, len(s.vars)+len(s.leaves))
+	for round := 1; ; round++ {
+		if s.opts.Poll != nil {
+			s.opts.Poll()
+		}
+		s.Step(dataflow.Epoch(round))
+		going := false
+		for i, v := range s.values {
+			d := Consolidated(s.it.vars[i], v.Take())
+			if d == nil {
+				continue
+			}
+			out[i] = append(out[i], d)
+			if limit == 0 || round < limit {
+				s.vars[i].Push(d)
+				going = true
+			}
+		}
+		if !going {
+			break
+		}
+	}
+	for i, o := range s.leaves {
+		if d := Consolidated(s.it.out[len(s.vars)+i].kinds, o.Take()); d != nil {
+			out[len(s.vars)+i] = []*dataflow.Delta{d}
+		}
+	}
+	s.Close()
+	return out
+}

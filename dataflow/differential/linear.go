@@ -1,0 +1,137 @@
+package differential
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+)
+
+// Mapper is a linear operator's function: what it emits for a row depends on
+// that row only, and carries the row's diff (times a factor). It must not
+// modify its input; emitted deltas may share its vectors. Apply may run
+// concurrently with itself.
+type Mapper interface {
+	Apply(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta))
+}
+
+// MapperFunc makes a Mapper of a function.
+type MapperFunc func(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta))
+
+// Apply calls f.
+func (f MapperFunc) Apply(in *dataflow.Delta, emit func(*dataflow.Delta), emitErr func(*dataflow.Delta)) {
+	f(in, emit, emitErr)
+}
+
+// Map applies a Mapper to every delta: filter, project and flat-map.
+func (c *Circuit) Map(s Stream, m Mapper, outKinds []columnar.Kind) (oks, errs Stream) {
+	n := c.Add(mapOp{m}, []Stream{s}, outKinds, ErrorKinds)
+	return n.Out(0), n.Out(1)
+}
+
+type mapOp struct{ m Mapper }
+
+func (op mapOp) Step(x *Context) {
+	in := x.In(0)
+	rows := countRows(in)
+	if x.parallel(rows) {
+		in = split(in, parallelRows)
+	}
+	x.each(len(in), rows, func(i int, out *Emitter) {
+		op.m.Apply(in[i], func(d *dataflow.Delta) { out.Emit(0, d) }, func(d *dataflow.Delta) { out.Emit(1, d) })
+	})
+}
+
+// split cuts deltas to at most so many rows each.
+func split(ds []*dataflow.Delta, rows int) []*dataflow.Delta {
+	var out []*dataflow.Delta
+	for _, d := range ds {
+		for lo := 0; lo < d.N; lo += rows {
+			out = append(out, sliceDelta(d, lo, min(lo+rows, d.N)))
+		}
+	}
+	return out
+}
+
+// sliceDelta is rows lo to hi of d, sharing its memory.
+func sliceDelta(d *dataflow.Delta, lo, hi int) *dataflow.Delta {
+	if lo == 0 && hi == d.N {
+		return d
+	}
+	s := &dataflow.Delta{Batch: d.Slice(lo, hi)}
+	if d.Diffs != nil {
+		s.Diffs = d.Diffs[lo:hi:hi]
+	}
+	return s
+}
+
+// Concat is the sum of collections of equal kinds; of none it is empty.
+func (c *Circuit) Concat(kinds []columnar.Kind, ss ...Stream) Stream {
+	for _, s := range ss {
+		sameKinds(kinds, s.Kinds())
+	}
+	if len(ss) == 1 {
+		return ss[0]
+	}
+	return c.Add(concatOp{}, ss, kinds).Out(0)
+}
+
+type concatOp struct{}
+
+func (concatOp) Step(x *Context) {
+	for i := range x.node.in {
+		for _, d := range x.In(i) {
+			x.Emit(0, d)
+		}
+	}
+}
+
+// Negate has every diff negated.
+func (c *Circuit) Negate(s Stream) Stream {
+	return c.Add(negateOp{}, []Stream{s}, s.Kinds()).Out(0)
+}
+
+type negateOp struct{}
+
+func (negateOp) Step(x *Context) {
+	for _, d := range x.In(0) {
+		x.Emit(0, negate(d))
+	}
+}
+
+// negate is d with the opposite diffs.
+func negate(d *dataflow.Delta) *dataflow.Delta {
+	out := &dataflow.Delta{Batch: d.Batch, Diffs: make([]dataflow.Diff, d.N)}
+	for i := range out.Diffs {
+		out.Diffs[i] = -d.Diff(i)
+	}
+	return out
+}
+
+// Consolidate sums up equal rows within an epoch, so that what does not change
+// costs nothing downstream.
+func (c *Circuit) Consolidate(s Stream) Stream {
+	return c.Add(consolidateOp{}, []Stream{s}, s.Kinds()).Out(0)
+}
+
+type consolidateOp struct{}
+
+func (consolidateOp) Step(x *Context) {
+	x.Emit(0, Consolidated(x.node.out[0].kinds, x.In(0)))
+}
+
+// Consolidated joins deltas to one in which every row occurs once; nil if
+// nothing is left.
+func Consolidated(kinds []columnar.Kind, ds []*dataflow.Delta) *dataflow.Delta {
+	ds = slices.DeleteFunc(slices.Clone(ds), func(d *dataflow.Delta) bool { return d.N == 0 })
+	if len(ds) == 0 {
+		return nil
+	}
+	d := trace.Concat(kinds, ds)
+	b, diffs := columnar.Consolidate(d.Batch, d.Diffs)
+	if b.N == 0 {
+		return nil
+	}
+	return &dataflow.Delta{Batch: b, Diffs: diffs}
+}
