@@ -127,11 +127,12 @@ type blocks struct {
 	enc    *zstd.Encoder
 	dec    *zstd.Decoder
 
-	packMu   sync.Mutex // serializes writing to the pack, and sealing it
-	pack     *blockFile
-	packFile vfs.File
-	packBuf  []byte
-	dirDirty atomic.Bool // a file was created since the directory was synced
+	packMu       sync.Mutex // serializes writing to the pack, and sealing it
+	pack         *blockFile
+	packFile     vfs.File
+	packBuf      []byte
+	packUnsynced int64
+	dirDirty     atomic.Bool // a file was created since the directory was synced
 
 	mu       sync.Mutex
 	files    map[uint32]*blockFile
@@ -228,7 +229,7 @@ func (b *blocks) writeOwnFile(h blockHeader, parts [][]byte, bytes int64) (Block
 		return 0, err
 	}
 	h.id = makeBlockID(f.number, 0)
-	err = writeParts(w, 0, h, parts, make([]byte, blockHeaderSize))
+	err = b.writeParts(f, w, 0, h, parts, make([]byte, blockHeaderSize))
 	if err == nil {
 		err = b.sync(f, w)
 	}
@@ -261,13 +262,17 @@ func (b *blocks) writePack(h blockHeader, parts [][]byte, bytes int64) (BlockID,
 	if b.packBuf == nil {
 		b.packBuf = make([]byte, packBufBytes)
 	}
-	if err := writeParts(b.packFile, b.pack.size, h, parts, b.packBuf); err != nil {
+	if err := b.writeParts(b.pack, b.packFile, b.pack.size, h, parts, b.packBuf); err != nil {
 		return 0, err
 	}
 	b.mu.Lock()
 	b.pack.size += bytes
 	b.mu.Unlock()
 	b.add(b.pack, h.id, bytes)
+	if b.packUnsynced += bytes; b.packUnsynced >= syncStride {
+		b.packUnsynced = 0
+		return h.id, b.sync(b.pack, b.packFile)
+	}
 	return h.id, nil
 }
 
@@ -283,15 +288,32 @@ func (b *blocks) add(f *blockFile, id BlockID, bytes int64) {
 
 const packBufBytes = 64 << 10
 
+// syncStride is how much is written before it is synced. The log shares the
+// disk: behind one sync of 64 MiB its own take 20 to 30 ms in the 99th
+// percentile, behind strides of 4 MiB 5 to 10 ms.
+const syncStride = 4 << 20
+
 // writeParts writes a block at off. Small parts are gathered in buf, which has
 // room for a header at least.
-func writeParts(w vfs.File, off int64, h blockHeader, parts [][]byte, buf []byte) error {
+func (b *blocks) writeParts(f *blockFile, w vfs.File, off int64, h blockHeader, parts [][]byte, buf []byte) error {
 	h.put(buf)
 	buf = buf[:blockHeaderSize]
+	end := off + syncStride
 	write := func(p []byte) error {
-		n, err := w.WriteAt(p, off)
-		off += int64(n)
-		return err
+		for len(p) > 0 {
+			n, err := w.WriteAt(p[:min(int64(len(p)), end-off)], off)
+			if err != nil {
+				return err
+			}
+			p = p[n:]
+			if off += int64(n); off == end {
+				end += syncStride
+				if err := b.sync(f, w); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	}
 	for _, p := range parts {
 		if len(buf)+len(p) > cap(buf) && len(buf) > 0 {
@@ -337,7 +359,7 @@ func (b *blocks) sealPack() error {
 	if err := b.sync(f, w); err != nil {
 		return err
 	}
-	b.pack, b.packFile = nil, nil
+	b.pack, b.packFile, b.packUnsynced = nil, nil, 0
 	b.mu.Lock()
 	f.sealed = true
 	b.tidy(f)

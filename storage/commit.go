@@ -55,9 +55,16 @@ func (s *Store) Commit(b *Batch) error {
 		return err
 	}
 	defer s.users.Done()
+	start := s.opts.Now()
+	if b.checkpoint != nil {
+		// Before the lock, so that small commits do not wait for it. What the
+		// checkpoint lists is written already.
+		if err := s.blocks.syncAll(true); err != nil {
+			return diskError(err)
+		}
+	}
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
-	start := s.opts.Now()
 	pb := s.db.NewBatch()
 	defer pb.Close()
 	if err := s.encodeChanges(pb, b); err != nil {
@@ -75,9 +82,12 @@ func (s *Store) Commit(b *Batch) error {
 	if err := s.blocks.retain(added); err != nil {
 		return err
 	}
-	if err := s.commitCheckpoint(pb, c); err != nil {
+	s.encodeCheckpoint(pb, c)
+	setMeta(pb, metaLog, s.log.mark(c.Epoch).numbers()...)
+	setMeta(pb, metaNextFile, s.blocks.nextNumber())
+	if err := s.update(pb); err != nil {
 		s.blocks.cede(added)
-		return diskError(err)
+		return err
 	}
 	s.mu.Lock()
 	s.state = next
@@ -88,17 +98,6 @@ func (s *Store) Commit(b *Batch) error {
 	}
 	s.stats.commit.observe(s.opts.Now().Sub(start))
 	return nil
-}
-
-// commitCheckpoint makes the blocks durable, and then what lists them.
-func (s *Store) commitCheckpoint(pb *pebble.Batch, c *Checkpoint) error {
-	if err := s.blocks.syncAll(true); err != nil {
-		return err
-	}
-	s.encodeCheckpoint(pb, c)
-	setMeta(pb, metaLog, s.log.mark(c.Epoch).numbers()...)
-	setMeta(pb, metaNextFile, s.blocks.nextNumber())
-	return s.update(pb)
 }
 
 // Pebble's batches only grow in memory until they are committed; their setters

@@ -76,11 +76,9 @@ type wal struct {
 
 	segs       []*segment // by number; records go to the last, or wait for it
 	spare      *segment   // allocated, not yet in segs
-	recycled   string     // path of a file to make a segment of, "" for none
-	recycling  bool       // recycled is being renamed
+	recycled   []string   // paths of files to make segments of
 	nextNumber uint64
 	want       int64 // size of the segment to prepare, 0 for none
-	preparing  bool
 	attempts   int   // of preparing
 	prepErr    error // of the last attempt
 	holds      int   // readers of segment files: nothing is removed or reused
@@ -190,15 +188,13 @@ func (l *wal) preparer() {
 			return
 		}
 		size, number, recycled := l.want, l.nextNumber, ""
-		if size == l.opts.SegmentBytes && l.recycled != "" {
-			recycled, l.recycled = l.recycled, ""
+		if n := len(l.recycled); n > 0 && size == l.opts.SegmentBytes {
+			recycled, l.recycled = l.recycled[n-1], l.recycled[:n-1]
 		}
 		l.nextNumber++
-		l.preparing = true
 		l.mu.Unlock()
 		seg, err := l.prepare(number, size, recycled)
 		l.mu.Lock()
-		l.preparing = false
 		l.want = 0
 		l.attempts++
 		if l.prepErr = err; err == nil {
@@ -425,43 +421,39 @@ func (l *wal) detach() []*segment {
 	return gone
 }
 
-// discard removes detached segments, but keeps one file to make over: its
-// space is allocated and written, which a new file's is not.
+// maxRecycled bounds the files that are kept to be made over.
+const maxRecycled = 4
+
+// discard removes detached segments, but keeps some files to make over: their
+// space is allocated and written, so that syncing new records to it changes no
+// metadata.
 func (l *wal) discard(gone []*segment) error {
 	var errs []error
 	for _, s := range gone {
 		if s.f != nil {
 			errs = append(errs, s.f.Close())
 		}
-		if s.size == l.opts.SegmentBytes && l.mayRecycle() {
-			path := l.fs.PathJoin(l.dir, recycledName)
-			err := l.fs.Rename(s.path, path)
-			l.mu.Lock()
-			l.recycling = false
-			if err == nil {
-				l.recycled = path
-			}
-			l.mu.Unlock()
-			if err == nil {
-				continue
-			}
+		if s.size == l.opts.SegmentBytes && l.recycle(s) {
+			continue
 		}
 		errs = append(errs, l.fs.Remove(s.path))
 	}
 	return errors.Join(errs...)
 }
 
-func (l *wal) mayRecycle() bool {
+func (l *wal) recycle(s *segment) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.recycled != "" || l.recycling || l.preparing {
+	enough := len(l.recycled) >= maxRecycled
+	l.mu.Unlock()
+	path := s.path + ".recycled"
+	if enough || l.fs.Rename(s.path, path) != nil {
 		return false
 	}
-	l.recycling = true
+	l.mu.Lock()
+	l.recycled = append(l.recycled, path)
+	l.mu.Unlock()
 	return true
 }
-
-const recycledName = "recycled.tmp"
 
 // hold keeps all segments until unhold, and lists them.
 func (l *wal) hold() []segmentView {

@@ -184,7 +184,8 @@ func (l *wal) adoptTail(r *recovery) error {
 			return err
 		}
 	}
-	s, err := l.prepare(l.nextNumber, l.opts.SegmentBytes, "")
+	// Even a nearly full disk must open, for something to be dropped.
+	s, err := createSegment(l.fs, l.dir, l.nextNumber, l.opts.SegmentBytes, "")
 	l.nextNumber++
 	if err != nil {
 		return errors.Join(err, errors.New("cannot start a log segment"))
