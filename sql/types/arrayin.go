@@ -3,6 +3,7 @@ package types
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -26,7 +27,7 @@ const (
 
 // arrayReader reads an array literal. Element texts are collected unescaped.
 type arrayReader struct {
-	lit    string // the whole literal, for messages
+	lit    string // what messages quote
 	s      string
 	i      int
 	last   arrayToken
@@ -142,6 +143,8 @@ func atoi(s string) int32 {
 
 // braces reads {…} and all in it.
 func (r *arrayReader) braces() error {
+	whole := r.lit
+	r.lit = r.s[r.i:]
 	for done := false; !done; r.i++ {
 		if r.i == len(r.s) {
 			return r.fail("Unexpected end of input.")
@@ -171,6 +174,7 @@ func (r *arrayReader) braces() error {
 	if r.i < len(r.s) {
 		return r.fail("Junk after closing right brace.")
 	}
+	r.lit = whole
 	return nil
 }
 
@@ -349,20 +353,30 @@ func appendVectorText(dst, b []byte) []byte {
 
 // parseVector reads int2vector and oidvector: numbers with blanks between.
 func parseVector(dst []byte, o OID, s string) ([]byte, error) {
-	elem := o.Elem()
-	b := columnar.NewBuilder(Of(elem).Kind(), 4)
-	for i := 0; i < len(s); {
-		if isSpace(s[i]) {
-			i++
-			continue
+	elem := Of(o.Elem())
+	b := columnar.NewBuilder(elem.Kind(), 4)
+	for {
+		for s != "" && isSpace(s[0]) {
+			s = s[1:]
 		}
-		from := i
-		for i < len(s) && !isSpace(s[i]) {
-			i++
+		if s == "" {
+			break
 		}
-		if err := ParseText(b, Of(elem), s[from:i], nil); err != nil {
+		i := strings.IndexByte(s, ' ')
+		if i < 0 {
+			i = len(s)
+		}
+		if o == OIDOidVector { // a number ends before anything else
+			for i = 0; i < len(s) && (isDigit(s[i]) || (i == 0 && (s[0] == '-' || s[0] == '+'))); i++ {
+			}
+			if i == 0 {
+				return dst, errInput("oid", s)
+			}
+		}
+		if err := ParseText(b, elem, s[:i], nil); err != nil {
 			return dst, err
 		}
+		s = s[i:]
 	}
 	n := b.Len()
 	return AppendVector(dst, o, b.Build(), 0, n), nil
@@ -371,6 +385,11 @@ func parseVector(dst []byte, o OID, s string) ([]byte, error) {
 // AppendVector appends the int2vector or oidvector (type o) of values from up
 // to to of v: an array with subscripts from 0.
 func AppendVector(dst []byte, o OID, v *columnar.Vec, from, to int) []byte {
+	if from == to { // unlike empty arrays, empty vectors have a dimension
+		dst = append(dst, 1, 0)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(o.Elem()))
+		return append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+	}
 	d := [1]Dim{{int32(to - from), 0}}
 	return AppendArray(dst, o.Elem(), d[:], v, from, to)
 }
@@ -442,6 +461,9 @@ func parseArrayBinary(dst []byte, t Type, p []byte) ([]byte, error) {
 		return dst, err
 	}
 	if ndim == 0 || n == 0 {
+		if t.OID == OIDInt2Vector || t.OID == OIDOidVector {
+			return AppendVector(dst, t.OID, nil, 0, 0), nil
+		}
 		return AppendEmptyArray(dst, elem.OID), nil
 	}
 	if n > len(p)/4 {

@@ -11,7 +11,19 @@ import (
 
 func appendBinary(dst []byte, t Type, d datum) []byte {
 	switch t.OID {
-	case OIDInt8, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDFloat8, OIDXid8, OIDPgLSN:
+	case OIDFloat8:
+		f := d.f64()
+		if f != f {
+			f = NaN
+		}
+		return binary.BigEndian.AppendUint64(dst, math.Float64bits(f))
+	case OIDFloat4:
+		f := d.f32()
+		if f != f {
+			f = float32(NaN)
+		}
+		return binary.BigEndian.AppendUint32(dst, math.Float32bits(f))
+	case OIDInt8, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid8, OIDPgLSN:
 		return binary.BigEndian.AppendUint64(dst, d.u.Lo)
 	case OIDInterval:
 		i := UnpackInterval(d.u)

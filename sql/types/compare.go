@@ -232,13 +232,13 @@ func normDatum(t Type, d datum) datum {
 	case OIDFloat4:
 		f := d.f32()
 		if f != f {
-			f = float32(math.NaN())
+			f = float32(NaN)
 		}
 		return datum{u: columnar.U128{Lo: uint64(math.Float32bits(f + 0))}}
 	case OIDFloat8:
 		f := d.f64()
 		if f != f {
-			f = math.NaN()
+			f = NaN
 		}
 		return datum{u: columnar.U128{Lo: math.Float64bits(f + 0)}} // -0+0 is 0
 	case OIDInterval:

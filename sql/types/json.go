@@ -309,7 +309,7 @@ func ParseJSON(l *JSONLexer, h JSONHandler) error {
 	if err := l.Next(); err != nil {
 		return err
 	}
-	if err := l.value(h, 0, "JSON value"); err != nil {
+	if err := l.value(h, 0); err != nil {
 		return err
 	}
 	if l.Tok != JSONEnd {
@@ -319,7 +319,7 @@ func ParseJSON(l *JSONLexer, h JSONHandler) error {
 }
 
 // value reads a value whose first token is the current one, up to the token after.
-func (l *JSONLexer) value(h JSONHandler, depth int, expected string) error {
+func (l *JSONLexer) value(h JSONHandler, depth int) error {
 	switch l.Tok {
 	case JSONOpenObject, JSONOpenArray:
 		if depth >= maxJSONDepth {
@@ -336,7 +336,7 @@ func (l *JSONLexer) value(h JSONHandler, depth int, expected string) error {
 		}
 		return l.Next()
 	}
-	return l.found(expected)
+	return l.found("JSON value")
 }
 
 func (l *JSONLexer) array(h JSONHandler, depth int) error {
@@ -347,11 +347,7 @@ func (l *JSONLexer) array(h JSONHandler, depth int) error {
 		return err
 	}
 	for n := 0; l.Tok != JSONCloseArray || n > 0; n++ {
-		expected := "JSON value"
-		if n == 0 {
-			expected = "array element or \"]\""
-		}
-		if err := l.value(h, depth+1, expected); err != nil {
+		if err := l.value(h, depth+1); err != nil {
 			return err
 		}
 		if l.Tok == JSONCloseArray {
@@ -396,7 +392,7 @@ func (l *JSONLexer) object(h JSONHandler, depth int) error {
 		if err := l.Next(); err != nil {
 			return err
 		}
-		if err := l.value(h, depth+1, "JSON value"); err != nil {
+		if err := l.value(h, depth+1); err != nil {
 			return err
 		}
 		if l.Tok == JSONCloseObject {

@@ -37,6 +37,8 @@ func compareInputs(t *testing.T, s *oracle.Server, typ Type, o *Options, inputs 
 			exprs[i] = fmt.Sprintf("case when %s then 't' else 'f' end", exprs[i])
 		case typ.OID == OIDVarchar && typ.Mod > 0:
 			exprs[i] = fmt.Sprintf("varcharin(%s, 0, %d)", oracle.Quote(in), typ.Mod)
+		case typ.OID == OIDVarcharArray:
+			exprs[i] = fmt.Sprintf("array_in(%s, %d, %d)", oracle.Quote(in), OIDVarchar, typ.Mod)
 		case typ.OID == OIDBPChar: // the cast to text drops blanks
 			exprs[i] = fmt.Sprintf("convert_from(bpcharsend(bpcharin(%s, 0, %d)), 'UTF8')", oracle.Quote(in), typ.Mod)
 		}

@@ -224,6 +224,9 @@ func hasLetter(s string, letter byte) bool {
 	return false
 }
 
+// NaN is the one that input makes and binary output sends.
+var NaN = math.Float64frombits(0x7ff8000000000000)
+
 func parseFloat(s string, size int, typ string) (float64, error) {
 	v := trimSpace(s)
 	f, n, ok := leadFloat(v, size)
@@ -249,7 +252,7 @@ func parseFloat(s string, size int, typ string) (float64, error) {
 	}
 	switch {
 	case equalFold(v, "nan"):
-		return math.NaN(), nil
+		return NaN, nil
 	case equalFold(v, "infinity"), equalFold(v, "inf"):
 		return math.Inf(sign), nil
 	}

@@ -111,7 +111,7 @@ func appendSortKey(dst []byte, t Type, d datum) []byte {
 
 func appendFloatKey(dst []byte, f float64) []byte {
 	if f != f {
-		f = math.NaN()
+		f = NaN
 	}
 	u := math.Float64bits(f + 0)
 	if u>>63 != 0 {
