@@ -346,12 +346,8 @@ func castLengths() {
 		t, west := types.UnpackTimeTZ(v)
 		return types.PackTimeTZ(types.RoundTime(t, mod), west)
 	}))
-	lengthFn(types.Interval, 2, try2(func(_ *Eval, v columnar.U128, mod int32) (columnar.U128, *pgerror.Error) {
-		s, err := types.UnpackInterval(v).ApplyTypmod(mod)
-		if err != nil {
-			return v, pgerror.As(err)
-		}
-		return s.Pack(), nil
+	lengthFn(types.Interval, 2, map2(func(v columnar.U128, mod int32) columnar.U128 {
+		return types.UnpackInterval(v).ApplyTypmod(mod).Pack()
 	}))
 }
 

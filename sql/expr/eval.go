@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -18,6 +19,11 @@ type Context struct {
 	Database   string
 	SearchPath []string
 	Epoch      dataflow.Epoch // mz_now()
+	// Clock is clock_timestamp(); nil: Now.
+	Clock func() time.Time
+	// Random is the session's generator for random(), seeded by setseed(); nil:
+	// a shared one.
+	Random *rand.PCG
 	// FloatDigits and ByteaEscape are as in types.Options.
 	FloatDigits int
 	ByteaEscape bool

@@ -70,15 +70,28 @@ type Aggregate struct {
 	Ordered bool
 	// Op is how the engine computes it.
 	Op AggOp
+	// New makes its running state; nil for those of the Collect kind, which need
+	// the whole ordered group.
+	New func(args []types.Type, typ types.Type) Accumulator
+	// Invertible says that the state can take rows back.
+	Invertible bool
 	// Collect computes it over one ordered group, the rows lo to hi of args, and
-	// appends one value to out. Every aggregate has it: it is what the engine
-	// uses for the Collect kind, and the oracle of the others.
+	// appends one value to out. Every aggregate has it.
 	Collect CollectKernel
+	// KeepNulls says that rows with NULL arguments count (array_agg, count(*)).
+	KeepNulls bool
 }
 
-// CollectKernel computes an aggregate call with the result type typ over the
-// rows lo to hi (exclusive) of its arguments.
-type CollectKernel func(x *Eval, typ types.Type, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error
+// CollectKernel computes an aggregate call over the rows lo to hi (exclusive) of
+// its arguments.
+type CollectKernel func(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error
+
+// AggregateCall is what a CollectKernel needs to know of its call.
+type AggregateCall struct {
+	Fn   *Aggregate
+	Args []types.Type // actual types of the arguments
+	Typ  types.Type
+}
 
 // AggOp is how an aggregate is computed. The planner lowers an aggregate into
 // accumulable parts (sums and counts of derived columns) and a final scalar

@@ -55,6 +55,9 @@ func Register(f Function) *Function {
 // RegisterAggregate adds an overload of an aggregate function.
 func RegisterAggregate(a Aggregate) *Aggregate {
 	p := &a
+	if p.Collect == nil {
+		p.Collect = accumulate
+	}
 	registry.aggs[a.Name] = append(registry.aggs[a.Name], p)
 	return p
 }

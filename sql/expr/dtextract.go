@@ -1,0 +1,365 @@
+package expr
+
+import (
+	"math"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// part is the value of a field: val / 10^scale, or one of the special outcomes.
+type part struct {
+	val   int64
+	scale int
+	kind  partKind
+	day   int64 // of a Julian date: val is the microsecond of the day
+}
+
+type partKind uint8
+
+const (
+	partValue partKind = iota
+	partNull
+	partInf
+	partNegInf
+	partJulian
+	partUnsupported
+	partWide // val whole seconds and day microseconds beyond them
+)
+
+// partOfTimestamp is a field of a local timestamp.
+func partOfTimestamp(u unit, ts int64) part {
+	if !isFinite(ts) {
+		return infinitePart(u, ts)
+	}
+	if p, ok := partOfClock(u, ts-floorDay(ts)*microsPerDay); ok {
+		return p
+	}
+	if u == unitEpoch {
+		return epochPart(ts)
+	}
+	day, t := types.SplitTimestamp(ts)
+	if u == unitJulian {
+		return part{kind: partJulian, day: day + 2451545, val: t}
+	}
+	return partOfDay(u, day)
+}
+
+func floorDay(ts int64) int64 {
+	d, _ := types.SplitTimestamp(ts)
+	return d
+}
+
+const unixEpochMicros = int64(types.UnixEpochSecond) * types.MicrosPerSecond
+
+// epochPart is the Unix time of a timestamp.
+func epochPart(ts int64) part {
+	if r, ok := add64(ts, unixEpochMicros); ok {
+		return part{val: r, scale: 6}
+	}
+	return part{kind: partWide, val: ts / 1e6, day: ts%1e6 + 0}
+}
+
+// partOfClock is a field of a time of day.
+func partOfClock(u unit, t int64) (part, bool) {
+	switch u {
+	case unitMicrosecond:
+		return part{val: t % types.MicrosPerMinute}, true
+	case unitMillisecond:
+		return part{val: t % types.MicrosPerMinute, scale: 3}, true
+	case unitSecond:
+		return part{val: t % types.MicrosPerMinute, scale: 6}, true
+	case unitMinute:
+		return part{val: t / types.MicrosPerMinute % 60}, true
+	case unitHour:
+		return part{val: t / types.MicrosPerHour}, true
+	}
+	return part{}, false
+}
+
+// bcYear is a year as it is shown: there is no year 0.
+func bcYear(y int) int64 {
+	if y <= 0 {
+		y--
+	}
+	return int64(y)
+}
+
+// partOfDay is a field of a day.
+func partOfDay(u unit, day int64) part {
+	y, m, d := types.DayCivil(day)
+	var v int64
+	switch u {
+	case unitDay:
+		v = int64(d)
+	case unitMonth:
+		v = int64(m)
+	case unitQuarter:
+		v = int64((m-1)/3 + 1)
+	case unitWeek:
+		_, w := isoWeek(day)
+		v = int64(w)
+	case unitYear:
+		v = bcYear(y)
+	case unitISOYear:
+		iso, _ := isoWeek(day)
+		v = bcYear(iso)
+	case unitDecade:
+		if y >= 0 {
+			v = int64(y / 10)
+		} else {
+			v = int64(-((8 - (y - 1)) / 10))
+		}
+	case unitCentury:
+		if y > 0 {
+			v = int64((y + 99) / 100)
+		} else {
+			v = int64(-((99 - (y - 1)) / 100))
+		}
+	case unitMillennium:
+		if y > 0 {
+			v = int64((y + 999) / 1000)
+		} else {
+			v = int64(-((999 - (y - 1)) / 1000))
+		}
+	case unitDow:
+		v = int64(dayOfWeek(day))
+	case unitISODow:
+		if v = int64(dayOfWeek(day)); v == 0 {
+			v = 7
+		}
+	case unitDoy:
+		v = day - types.CivilDay(y, 1, 1) + 1
+	default:
+		return part{kind: partUnsupported}
+	}
+	return part{val: v}
+}
+
+// infinitePart is a field of an infinity: the ones that grow are infinite, the
+// ones that go round are NULL.
+func infinitePart(u unit, ts int64) part {
+	switch u {
+	case unitYear, unitDecade, unitCentury, unitMillennium, unitJulian, unitISOYear, unitEpoch:
+		if ts < 0 {
+			return part{kind: partNegInf}
+		}
+		return part{kind: partInf}
+	}
+	return part{kind: partNull}
+}
+
+func partOfDate(u unit, d int32) part {
+	switch {
+	case u < unitDay, u >= unitZone:
+		return part{kind: partUnsupported}
+	case d == types.DateInfinity:
+		return infinitePart(u, types.TimestampInfinity)
+	case d == types.DateNegInfinity:
+		return infinitePart(u, types.TimestampNegInfinity)
+	case u == unitEpoch:
+		return part{val: (int64(d) - types.UnixEpochDay) * secondsPerDay}
+	case u == unitJulian:
+		return part{val: int64(d) + 2451545}
+	}
+	return partOfDay(u, int64(d))
+}
+
+func partOfTimestampTZ(x *Eval, u unit, ts int64) part {
+	switch u {
+	case unitEpoch:
+		if isFinite(ts) {
+			return epochPart(ts)
+		}
+	case unitZone, unitZoneHour, unitZoneMinute:
+		if isFinite(ts) {
+			return zonePart(u, types.ZoneOffset(ts, x.location()))
+		}
+	}
+	if isFinite(ts) {
+		ts = types.UTCToLocal(ts, x.location())
+	}
+	return partOfTimestamp(u, ts)
+}
+
+func zonePart(u unit, off int) part {
+	switch u {
+	case unitZone:
+		return part{val: int64(off)}
+	case unitZoneHour:
+		return part{val: int64(off / 3600)}
+	}
+	return part{val: int64(off / 60 % 60)}
+}
+
+func partOfTime(u unit, t int64) part {
+	if p, ok := partOfClock(u, t); ok {
+		return p
+	}
+	if u == unitEpoch {
+		return part{val: t, scale: 6}
+	}
+	return part{kind: partUnsupported}
+}
+
+func partOfTimeTZ(u unit, v columnar.U128) part {
+	t, west := types.UnpackTimeTZ(v)
+	switch u {
+	case unitEpoch:
+		return part{val: t + int64(west)*microsPerSecond, scale: 6}
+	case unitZone, unitZoneHour, unitZoneMinute:
+		return zonePart(u, -int(west))
+	}
+	return partOfTime(u, t)
+}
+
+func partOfSpan(u unit, s types.Span) part {
+	switch u {
+	case unitHour:
+		return part{val: s.Micros / types.MicrosPerHour}
+	case unitDay:
+		return part{val: int64(s.Days)}
+	case unitMonth:
+		return part{val: int64(s.Months % 12)}
+	case unitQuarter:
+		return part{val: int64(s.Months%12/3 + 1)}
+	case unitYear:
+		return part{val: int64(s.Months / 12)}
+	case unitDecade:
+		return part{val: int64(s.Months / 12 / 10)}
+	case unitCentury:
+		return part{val: int64(s.Months / 12 / 100)}
+	case unitMillennium:
+		return part{val: int64(s.Months / 12 / 1000)}
+	case unitEpoch:
+		// A year has 365.25 days here.
+		secs := (1461*int64(s.Months/12) + 120*int64(s.Months%12) + 4*int64(s.Days)) * (secondsPerDay / 4)
+		if secs < math.MaxInt64/microsPerSecond && secs > math.MinInt64/microsPerSecond {
+			if v, ok := add64(secs*microsPerSecond, s.Micros); ok {
+				return part{val: v, scale: 6}
+			}
+		}
+		return part{kind: partWide, val: secs, day: s.Micros}
+	}
+	if p, ok := partOfClock(u, s.Micros); ok {
+		return p
+	}
+	return part{kind: partUnsupported}
+}
+
+// appendNumeric appends the value as extract gives it.
+func (p part) appendNumeric(dst []byte) ([]byte, error) {
+	switch p.kind {
+	case partInf:
+		return decimal.AppendInf(dst, 1), nil
+	case partNegInf:
+		return decimal.AppendInf(dst, -1), nil
+	case partJulian:
+		frac, err := decimal.Div(nil, decimal.AppendInt64(nil, p.val), decimal.AppendInt64(nil, microsPerDay))
+		if err != nil {
+			return dst, err
+		}
+		return decimal.Add(dst, decimal.AppendInt64(nil, p.day), frac)
+	case partWide:
+		return decimal.Add(dst, decimal.AppendInt64(nil, p.val), decimal.AppendInt64Scaled(nil, p.day, 6))
+	}
+	return decimal.AppendInt64Scaled(dst, p.val, p.scale), nil
+}
+
+// float is the value as date_part gives it.
+func (p part) float() float64 {
+	switch p.kind {
+	case partInf:
+		return math.Inf(1)
+	case partNegInf:
+		return math.Inf(-1)
+	case partJulian:
+		return float64(p.day) + float64(p.val)/float64(microsPerDay)
+	case partWide:
+		return float64(p.val) + float64(p.day)/microsPerSecond
+	}
+	switch p.scale {
+	case 3:
+		return float64(p.val) / 1000
+	case 6:
+		return float64(p.val) / 1e6
+	}
+	return float64(p.val)
+}
+
+// partKernel makes the kernels of extract and date_part for one type.
+func partKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T) part) Kernel {
+	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		a := Args(args)
+		out := columnar.NewBuilder(c.Typ.Kind(), n)
+		var u unit
+		for i := range n {
+			if a.anyNull(i) {
+				out.Null()
+				continue
+			}
+			if i == 0 || args[0].Len() != 1 || u == unitNone {
+				u = unitOf(a.Bytes(0, i))
+			}
+			var err *pgerror.Error
+			p := part{kind: partNull}
+			if u == unitNone {
+				err = errUnit(a.Bytes(0, i), t, false)
+			} else if p = f(x, u, Arg[T](a, 1, i)); p.kind == partUnsupported {
+				err = errUnit(a.Bytes(0, i), t, true)
+			}
+			switch {
+			case err != nil:
+				x.Fail(i, err)
+				out.Null()
+			case p.kind == partNull:
+				out.Null()
+			case out.Kind() == columnar.KindFloat64:
+				out.Float64(p.float())
+			default:
+				out.Extend(func(dst []byte) []byte {
+					d, err := p.appendNumeric(dst)
+					if err != nil {
+						x.Fail(i, pgerror.As(err))
+						return decimal.AppendInt64(dst, 0)
+					}
+					return d
+				})
+			}
+		}
+		return out.Build()
+	}
+}
+
+func registerParts() {
+	reg := func(t types.Type, v Volatility, k Kernel) {
+		args := []types.Type{types.Text, t}
+		Register(Function{Name: "extract", Args: args, Ret: types.Numeric, Strict: true, Volatility: v, Consts: ScalarConsts, Eval: k})
+		if t.OID != types.OIDDate {
+			Register(Function{Name: "date_part", Args: args, Ret: types.Float8, Strict: true, Volatility: v, Consts: ScalarConsts, Eval: k})
+		}
+	}
+	reg(types.Date, Immutable, partKernel(types.Date, func(_ *Eval, u unit, d int32) part { return partOfDate(u, d) }))
+	reg(types.Time, Immutable, partKernel(types.Time, func(_ *Eval, u unit, t int64) part { return partOfTime(u, t) }))
+	reg(types.TimeTZ, Immutable, partKernel(types.TimeTZ, func(_ *Eval, u unit, v columnar.U128) part { return partOfTimeTZ(u, v) }))
+	reg(types.Timestamp, Immutable, partKernel(types.Timestamp, func(_ *Eval, u unit, ts int64) part { return partOfTimestamp(u, ts) }))
+	reg(types.TimestampTZ, Stable, partKernel(types.TimestampTZ, partOfTimestampTZ))
+	reg(types.Interval, Immutable, partKernel(types.Interval, func(_ *Eval, u unit, v columnar.U128) part {
+		return partOfSpan(u, types.UnpackInterval(v))
+	}))
+	// date_part of a date is that of its midnight.
+	Register(Function{
+		Name: "date_part", Args: []types.Type{types.Text, types.Date}, Ret: types.Float8, Strict: true, Consts: ScalarConsts,
+		Eval: partKernel(types.Timestamp, func(_ *Eval, u unit, d int32) part {
+			ts, err := dateToTimestamp(nil, d)
+			if err != nil {
+				return part{kind: partUnsupported}
+			}
+			return partOfTimestamp(u, ts)
+		}),
+	})
+}
+
+func init() { registerParts() }
