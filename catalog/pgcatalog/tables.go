@@ -1,0 +1,4 @@
+package pgcatalog
+
+// Tables lists the system relations.
+func Tables() []Table { return nil }
