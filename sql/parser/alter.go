@@ -98,6 +98,13 @@ func (s *stream) alterCmd(kind ObjectKind) AlterCmd {
 	case s.accept("add", "subsource"), s.accept("add", "table"):
 		c.Action = AlterAddSubsource
 		c.Tables = []ExternalTable{{Name: s.name()}}
+	case kind == ObjectSink && s.accept("set", "from"):
+		c.Action = AlterSinkFrom
+		c.Tables = []ExternalTable{{Name: s.name()}}
+	case s.accept("set", "config"):
+		c.Action, c.Options = AlterSetOptions, s.options()
+	case s.accept("reset", "config"):
+		c.Action, c.Options = AlterResetOptions, s.options()
 	case s.accept("set", "parallelism"):
 		s.alterTo()
 		c.Action, c.NewName = AlterSetParallelism, s.value().Text

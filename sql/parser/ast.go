@@ -147,10 +147,11 @@ type Constraint struct {
 	Pos         int
 }
 
-// Watermark is `WATERMARK FOR column AS expr`.
+// Watermark is `WATERMARK FOR column AS expr [WITH TTL]`.
 type Watermark struct {
 	Column string
 	Expr   Expr
+	TTL    bool
 	Pos    int
 }
 
@@ -478,6 +479,7 @@ const (
 	AlterSecretValue                           // Expr (ALTER SECRET s AS …)
 	AlterSetParallelism                        // NewName
 	AlterAddSubsource                          // Tables
+	AlterSinkFrom                              // Tables: the relation (ALTER SINK s SET FROM r)
 	AlterNothing                               // accepted and without an effect here
 )
 
@@ -632,8 +634,19 @@ type Explain struct {
 // Flush is RisingWave's FLUSH: wait until all earlier writes are visible.
 type Flush struct{}
 
-// Wait is RisingWave's WAIT: wait for background DDL.
-type Wait struct{}
+// Wait is RisingWave's WAIT: wait for background DDL, all of it or that of one object.
+type Wait struct {
+	Kind ObjectKind
+	Name *Name
+}
+
+// CreateSubscription is RisingWave's CREATE SUBSCRIPTION name FROM relation.
+type CreateSubscription struct {
+	Name        Name
+	IfNotExists bool
+	From        Name
+	With        []Option
+}
 
 // ValidateConnection is VALIDATE CONNECTION name.
 type ValidateConnection struct{ Name Name }

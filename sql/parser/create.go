@@ -65,6 +65,13 @@ func (s *stream) create() Node {
 		return n
 	case s.accept("schema"):
 		return s.createSchema()
+	case s.is("subscription") && (s.peekAt(2).val == "from" || s.peekAt(1).val == "if" || s.peekAt(3).val == "." || s.peekAt(2).val == "."):
+		s.advance()
+		n := &CreateSubscription{IfNotExists: s.ifNotExists(), Name: s.name()}
+		s.expect("from")
+		n.From = s.name()
+		n.With = s.withOptions()
+		return n
 	}
 	return nil
 }

@@ -155,12 +155,50 @@ func init() {
 		"close":     (*stream).closeCursor,
 		"copy":      (*stream).copyStatement,
 		"flush":     func(s *stream) Node { s.advance(); return &Flush{} },
-		"wait":      func(s *stream) Node { s.advance(); return &Wait{} },
+		"wait":      (*stream).wait,
+		"grant":     (*stream).grant,
+		"revoke":    (*stream).grant,
 		"validate": func(s *stream) Node {
 			s.expect("validate", "connection")
 			return &ValidateConnection{Name: s.name()}
 		},
 	}
+}
+
+func (s *stream) wait() Node {
+	s.advance()
+	n := &Wait{}
+	if !s.eof() {
+		n.Kind = s.objectKind()
+		name := s.name()
+		n.Name = &name
+	}
+	return n
+}
+
+// grant parses GRANT and REVOKE on the kinds of objects that PostgreSQL does
+// not name there, as if they were tables.
+func (s *stream) grant() Node {
+	for i, t := range s.toks {
+		if t.kind != tokWord || t.val != "on" {
+			continue
+		}
+		s.i = i + 1
+		switch k := s.objectKind(); k {
+		case ObjectMaterializedView, ObjectView, ObjectSource, ObjectSink, ObjectConnection, ObjectSecret, ObjectCluster, ObjectSubscription:
+			from, to := s.toks[0].start, s.toks[i+1].start
+			rest := s.peek().start
+			text := s.text[from:to] + strings.Repeat(" ", rest-to) + s.text[rest:s.end]
+			stmts, err := parseTree(text)
+			if err != nil || len(stmts) != 1 {
+				return nil
+			}
+			s.i = len(s.toks) - 1
+			return &Postgres{Stmt: stmts[0], Base: from}
+		}
+		return nil
+	}
+	return nil
 }
 
 // wrapPostgres makes the node of a statement in PostgreSQL's tree.

@@ -219,8 +219,9 @@ func (s *stream) tableElement(d *elements) {
 		s.expect("watermark", "for")
 		w.Column = s.ident()
 		s.expect("as")
-		if s.err == nil {
-			w.Expr = s.exprUntil(end)
+		w.Expr = s.exprUntil(min(end, s.until("with")))
+		if s.accept("with", "ttl") {
+			w.TTL = true
 		}
 		d.watermarks = append(d.watermarks, w)
 	case s.accept("like"):

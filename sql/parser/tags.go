@@ -112,3 +112,6 @@ func (*CommentOn) Tag() string { return "COMMENT" }
 
 // Tag of a statement in PostgreSQL's tree is known to whoever runs it.
 func (*Postgres) Tag() string { return "" }
+
+// Tag of CREATE SUBSCRIPTION.
+func (*CreateSubscription) Tag() string { return "CREATE SUBSCRIPTION" }

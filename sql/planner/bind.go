@@ -3,8 +3,6 @@ package planner
 import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
-	"github.com/streamdb/streamdb/sql/parser"
-	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -97,17 +95,6 @@ func (*Insert) bound() {}
 func (*Update) bound() {}
 func (*Delete) bound() {}
 
-// Bind resolves the names and types of a query, INSERT, UPDATE or DELETE.
-func Bind(ctx *Context, stmt *parser.Statement) (Bound, error) {
-	return nil, pgerror.Unsupported("this statement")
-}
-
-// BindQuery resolves a query embedded in a statement, such as that of a view;
-// text is the whole text that it is part of.
-func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
-	return nil, pgerror.Unsupported("this statement")
-}
-
 // Collection is the query as a collection, without an order: what a view or a
 // subscription maintains. It has exactly the columns of q.Columns.
 func (q *Query) Collection() plan.Rel {
@@ -119,19 +106,4 @@ func (q *Query) Collection() plan.Rel {
 		}
 	}
 	return firstColumns(rel, len(q.Columns))
-}
-
-// BindExpr resolves an expression over the columns of a table: a CHECK, an
-// index key, a generated column. A nil table admits no column: a DEFAULT.
-// context names the clause in errors, as PostgreSQL does ("DEFAULT
-// expressions", "check constraints", "index expressions"). The result has the
-// type typ by an assignment cast, unless typ is types.Unknown.
-func BindExpr(ctx *Context, text string, e *parser.Expr, table *catalog.Object, context string, typ types.Type) (expr.Expr, error) {
-	return nil, pgerror.Unsupported("this expression")
-}
-
-// ResolveType finds the type that a type name names; text is the whole text
-// that it is part of.
-func ResolveType(ctx *Context, text string, t parser.TypeName) (types.Type, error) {
-	return types.Unknown, pgerror.Unsupported("this type")
 }

@@ -29,10 +29,13 @@ type binder struct {
 	deps   []plan.ObjectID // used by the statement itself
 	deep   []plan.ObjectID // also by its views
 	inView int             // nesting of views being bound
+	depth  int             // nesting of expressions and queries
 	// refs tells where columns were named, for the errors of grouping.
 	refs map[expr.Expr]columnUse
 	// rowNames are the field names of whole rows.
 	rowNames map[expr.Expr][]string
+	// recursing are the ids of the recursions being bound.
+	recursing map[int]bool
 }
 
 // source maps the byte locations of a tree to positions in the text.
@@ -100,7 +103,8 @@ func newBinder(ctx *Context, text string, base int) *binder {
 		views:  map[plan.ObjectID]*sharedRel{},
 		refs:   map[expr.Expr]columnUse{},
 
-		rowNames: map[expr.Expr][]string{},
+		rowNames:  map[expr.Expr][]string{},
+		recursing: map[int]bool{},
 	}
 }
 
@@ -131,7 +135,7 @@ func Bind(ctx *Context, stmt *parser.Statement) (Bound, error) {
 // text is the whole text that it is part of.
 func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
 	b := newBinder(ctx, text, q.Base)
-	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, resolveUnknown)
+	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, nil, resolveUnknown)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // fromItem is a bound item of a FROM clause: a relation and the entries that
@@ -19,15 +18,29 @@ type fromItem struct {
 	hidden  []*entry // entries that an alias hides, for hints
 }
 
+// fromBinder binds the items of one FROM clause. In its functions, env is the
+// scope directly around the item being bound: the one around the query, or the
+// lateral scope of what the item is joined to.
+type fromBinder struct {
+	*binder
+	ctes *cteScope
+}
+
 // from binds a FROM clause into sel: its items are joined from left to right.
 func (b *binder) from(sel *selectState, list []*pg.Node) error {
+	f := fromBinder{b, sel.ctes}
+	env := sel.scope.parent
 	var cur *fromItem
 	for _, n := range list {
-		item, err := b.joinNext(sel.scope, cur, n)
+		var err error
+		if cur == nil {
+			cur, err = f.item(n, env)
+		} else {
+			cur, err = f.join(cur, n, env, plan.JoinInner, nil)
+		}
 		if err != nil {
 			return err
 		}
-		cur = item
 	}
 	if cur == nil {
 		sel.rel = unit()
@@ -39,108 +52,104 @@ func (b *binder) from(sel *selectState, list []*pg.Node) error {
 	return nil
 }
 
-// joinNext cross joins the next item of a FROM list to those before it.
-func (b *binder) joinNext(s *scope, left *fromItem, n *pg.Node) (*fromItem, error) {
-	if left == nil {
-		return b.fromItem(s, n, nil)
-	}
-	return b.join(s, left, n, plan.JoinInner, func(*fromItem, *fromItem) ([]expr.Expr, error) { return nil, nil })
-}
-
-// onFunc binds the condition of a join, over the columns of both sides.
-type onFunc func(left, right *fromItem) ([]expr.Expr, error)
-
-// join joins the bound left side with the item n, which may refer to it.
-func (b *binder) join(s *scope, left *fromItem, n *pg.Node, kind plan.JoinKind, on onFunc) (*fromItem, error) {
-	if f := n.GetRangeFunction(); f != nil && (kind == plan.JoinInner || kind == plan.JoinLeft) {
-		return b.joinFunction(s, left, f, kind, on)
-	}
-	lat := newScope(s.outer())
-	lat.ctes = s.ctes
-	lat.entries = left.entries
-	right, err := b.fromItem(s, n, lat)
-	if err != nil {
-		return nil, err
-	}
-	lateral := lat.used
-	if lateral && (kind == plan.JoinRight || kind == plan.JoinFull) {
-		return nil, pgerror.New(pgerror.InvalidColumnReference,
-			"invalid reference to FROM-clause entry for table \"%s\"", left.entries[0].name).
-			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
-	}
-	return b.combine(left, right, kind, lateral, on)
-}
-
-// combine makes the join of two bound sides.
-func (b *binder) combine(left, right *fromItem, kind plan.JoinKind, lateral bool, on onFunc) (*fromItem, error) {
-	if err := b.checkNames(left.entries, right.entries, 0); err != nil {
-		return nil, err
-	}
-	if !lateral {
-		right.rel = undeepen(right.rel)
-	}
-	shift(right.entries, plan.Arity(left.rel))
-	shift(right.hidden, plan.Arity(left.rel))
-	preds, err := on(left, right)
-	if err != nil {
-		return nil, err
-	}
-	item := &fromItem{
-		rel:     &plan.Join{Kind: kind, Left: left.rel, Right: right.rel, On: preds, Lateral: lateral},
-		entries: append(left.entries[:len(left.entries):len(left.entries)], right.entries...),
-		hidden:  append(left.hidden[:len(left.hidden):len(left.hidden)], right.hidden...),
-	}
-	return item, nil
-}
-
-// outer is the scope around this query level.
-func (s *scope) outer() *scope { return s.parent }
-
-// undeepen takes a relation that was bound inside a lateral scope that it does
-// not use out of that scope.
-func undeepen(r plan.Rel) plan.Rel {
-	return mapOuter(r, 0, func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth-1) })
-}
-
-// fromItem binds one item of a FROM clause. lat is the lateral scope of what
-// stands before it, nil if nothing does; s is the query level's scope. What is
-// bound under lat is one level deeper than s's parent.
-func (b *binder) fromItem(s *scope, n *pg.Node, lat *scope) (*fromItem, error) {
-	// around is what the item's own expressions see as their outside.
-	around := lat
-	if around == nil {
-		around = s.outer()
-	}
+// item binds one item of a FROM clause.
+func (f fromBinder) item(n *pg.Node, env *scope) (*fromItem, error) {
 	switch n := n.Node.(type) {
 	case *pg.Node_RangeVar:
-		return b.rangeVar(s, n.RangeVar, around, lat != nil)
+		return f.rangeVar(n.RangeVar, env)
 	case *pg.Node_RangeSubselect:
-		return b.rangeSubselect(s, n.RangeSubselect, around, lat)
+		return f.rangeSubselect(n.RangeSubselect, env)
 	case *pg.Node_JoinExpr:
-		return b.joinExpr(s, n.JoinExpr, lat)
+		return f.joinExpr(n.JoinExpr, env)
 	case *pg.Node_RangeFunction:
-		return b.rangeFunction(s, n.RangeFunction, around)
+		return f.rangeFunction(n.RangeFunction, env)
 	case *pg.Node_RangeTableSample:
-		return nil, pgerror.Unsupported("TABLESAMPLE").At(b.pos(n.RangeTableSample.Location))
+		return nil, pgerror.Unsupported("TABLESAMPLE").At(f.pos(n.RangeTableSample.Location))
 	case *pg.Node_RangeTableFunc:
-		return nil, pgerror.Unsupported("XMLTABLE").At(b.pos(n.RangeTableFunc.Location))
+		return nil, pgerror.Unsupported("XMLTABLE").At(f.pos(n.RangeTableFunc.Location))
 	case *pg.Node_JsonTable:
-		return nil, pgerror.Unsupported("JSON_TABLE").At(b.pos(n.JsonTable.Location))
+		return nil, pgerror.Unsupported("JSON_TABLE").At(f.pos(n.JsonTable.Location))
 	}
 	return nil, pgerror.Unsupported("this FROM item")
 }
 
-// rangeVar binds a table, view, or CTE by name.
-func (b *binder) rangeVar(s *scope, r *pg.RangeVar, around *scope, lateral bool) (*fromItem, error) {
-	pos := b.pos(r.Location)
-	if r.Schemaname == "" {
-		if c := s.ctes.find(r.Relname); c != nil {
-			return b.cteRef(s, c, r, around)
+// onFunc binds the condition of a join, given both sides with their columns
+// numbered as in the join's row.
+type onFunc func(left, right *fromItem) ([]expr.Expr, error)
+
+// join joins the bound left side with item n, which may refer to it laterally.
+func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinKind, on onFunc) (*fromItem, error) {
+	if fn := n.GetRangeFunction(); fn != nil {
+		if item, err := f.joinFunction(left, fn, env, kind, on); item != nil || err != nil {
+			return item, err
 		}
 	}
-	o, err := b.relation(r)
+	lat := newScope(env)
+	lat.lateral, lat.entries = true, left.entries
+	right, err := f.item(n, lat)
 	if err != nil {
-		if c := s.ctes.findLater(r.Relname); c != nil && r.Schemaname == "" {
+		return nil, err
+	}
+	if lat.used && (kind == plan.JoinRight || kind == plan.JoinFull) {
+		return nil, pgerror.New(pgerror.InvalidColumnReference,
+			"invalid reference to FROM-clause entry for table \"%s\"", left.entries[0].name).
+			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+	}
+	if err := checkNames(left.entries, right.entries); err != nil {
+		return nil, err
+	}
+	if !lat.used {
+		right.rel = undeepen(right.rel)
+	}
+	arity := plan.Arity(left.rel)
+	shift(right.entries, arity)
+	shift(right.hidden, arity)
+	item := &fromItem{
+		entries: append(left.entries[:len(left.entries):len(left.entries)], right.entries...),
+		hidden:  append(left.hidden[:len(left.hidden):len(left.hidden)], right.hidden...),
+	}
+	j := &plan.Join{Kind: kind, Left: left.rel, Right: right.rel, Lateral: lat.used}
+	if on != nil {
+		if j.On, err = on(left, right); err != nil {
+			return nil, err
+		}
+	}
+	item.rel = j
+	return item, nil
+}
+
+// undeepen takes a relation out of a scope that it was bound in but does not use.
+func undeepen(r plan.Rel) plan.Rel {
+	return mapOuter(r, 0, func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth-1) })
+}
+
+// checkNames refuses two relations of the same name at one level.
+func checkNames(left, right []*entry) error {
+	for _, l := range left {
+		for _, r := range right {
+			if !l.relVisible || !r.relVisible || l.name == "" || l.name != r.name {
+				continue
+			}
+			if l.object != nil && r.object != nil && l.object != r.object && l.schema != r.schema {
+				continue
+			}
+			return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", l.name)
+		}
+	}
+	return nil
+}
+
+// rangeVar binds a table, view, or CTE by name.
+func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
+	pos := f.pos(r.Location)
+	if r.Schemaname == "" {
+		if c := f.ctes.find(r.Relname); c != nil {
+			return f.cteRef(c, r, env)
+		}
+	}
+	o, err := f.relation(r)
+	if err != nil {
+		if r.Schemaname == "" && f.ctes.hidden(r.Relname) {
 			return nil, pgerror.As(err).
 				WithDetail("There is a WITH item named \"%s\", but it cannot be referenced from this part of the query.", r.Relname).
 				WithHint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
@@ -149,18 +158,25 @@ func (b *binder) rangeVar(s *scope, r *pg.RangeVar, around *scope, lateral bool)
 	}
 	if !o.Relation() {
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot open relation \"%s\"", o.Name).
-			WithDetail("This operation is not supported for %ss.", o.Kind).At(pos)
+			WithDetail("This operation is not supported for %s.", plural(o.Kind)).At(pos)
 	}
-	b.use(o)
-	rel, err := b.objectRel(o)
+	f.use(o)
+	rel, err := f.objectRel(o)
 	if err != nil {
 		return nil, err
 	}
-	e := objectEntry(o, b.ctx.Database)
+	e := objectEntry(o, f.ctx.Database)
 	if err := e.rename(r.Alias, pos); err != nil {
 		return nil, err
 	}
 	return &fromItem{rel: rel, entries: []*entry{e}}, nil
+}
+
+func plural(k catalog.Kind) string {
+	if k == catalog.KindIndex {
+		return "indexes"
+	}
+	return k.String() + "s"
 }
 
 // objectEntry makes the entry of a relation of the catalog.
@@ -202,7 +218,7 @@ func GetOf(o *catalog.Object) *plan.Get {
 // view binds the query of a view, once a statement.
 func (b *binder) view(o *catalog.Object) (plan.Rel, error) {
 	if sh := b.views[o.ID]; sh != nil {
-		if sh.rel == nil {
+		if sh.value == nil {
 			return nil, pgerror.New(pgerror.InvalidObjectDefinition, "infinite recursion detected in rules for relation \"%s\"", o.Name)
 		}
 		return sh.ref(), nil
@@ -217,14 +233,14 @@ func (b *binder) view(o *catalog.Object) (plan.Rel, error) {
 	b.src = newSource(o.Query, q.Base)
 	b.src.silent = true
 	b.inView++
-	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, resolveUnknown)
+	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, nil, resolveUnknown)
 	b.inView--
 	b.src = save
 	if err != nil {
 		return nil, err
 	}
 	rel := bq.collection()
-	if n := len(o.Columns); n == len(bq.cols) {
+	if len(o.Columns) == len(bq.cols) {
 		rel = renamed(rel, o.Columns)
 	}
 	b.complete(sh, rel)
@@ -251,39 +267,22 @@ func renamed(r plan.Rel, cols []catalog.Column) plan.Rel {
 }
 
 // rangeSubselect binds a query in FROM.
-func (b *binder) rangeSubselect(s *scope, r *pg.RangeSubselect, around, lat *scope) (*fromItem, error) {
-	outside := around
-	if lat != nil && !r.Lateral {
-		// It sees nothing of what stands before it, but the entries explain
-		// what went wrong if it tries to.
-		outside = newScope(s.outer())
-		outside.all = lat.entries
+func (f fromBinder) rangeSubselect(r *pg.RangeSubselect, env *scope) (*fromItem, error) {
+	outside := env
+	if !r.Lateral {
+		outside = env.blank()
 	}
-	if outside == nil {
-		outside = &scope{depth: -1}
-	}
-	inner := *outside
-	inner.ctes = s.ctes
-	q, err := b.query(r.Subquery.GetSelectStmt(), keepScope(&inner, around == nil), resolveUnknown)
+	q, err := f.query(r.Subquery.GetSelectStmt(), outside, f.ctes, resolveUnknown)
 	if err != nil {
 		return nil, err
-	}
-	if inner.used && lat != nil && r.Lateral {
-		lat.used = true
 	}
 	e := q.entry("")
 	e.relVisible = r.Alias != nil
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
-	rel := q.collection()
-	if around == nil {
-		rel = undeepen(rel)
-	}
-	return &fromItem{rel: rel, entries: []*entry{e}}, nil
+	return &fromItem{rel: q.collection(), entries: []*entry{e}}, nil
 }
-
-func keepScope(s *scope, _ bool) *scope { return s }
 
 // entry makes the entry of a subquery's columns.
 func (q *boundQuery) entry(name string) *entry {
@@ -298,36 +297,215 @@ func (q *boundQuery) entry(name string) *entry {
 }
 
 // joinExpr binds an explicit join.
-func (b *binder) joinExpr(s *scope, j *pg.JoinExpr, lat *scope) (*fromItem, error) {
-	left, err := b.fromItem(s, j.Larg, lat)
+func (f fromBinder) joinExpr(j *pg.JoinExpr, env *scope) (*fromItem, error) {
+	left, err := f.item(j.Larg, env)
 	if err != nil {
 		return nil, err
 	}
-	kind := map[pg.JoinType]plan.JoinKind{
-		pg.JoinType_JOIN_INNER: plan.JoinInner, pg.JoinType_JOIN_LEFT: plan.JoinLeft,
-		pg.JoinType_JOIN_FULL: plan.JoinFull, pg.JoinType_JOIN_RIGHT: plan.JoinRight,
-	}[j.Jointype]
-	var merge *merged
-	on := func(l, r *fromItem) ([]expr.Expr, error) {
-		switch {
-		case j.IsNatural, len(j.UsingClause) > 0:
-			merge = &merged{kind: kind}
-			return b.using(l, r, j, merge)
-		case j.Quals != nil:
-			return b.joinOn(s, l, r, j.Quals, lat)
+	kind := plan.JoinInner
+	switch j.Jointype {
+	case pg.JoinType_JOIN_LEFT:
+		kind = plan.JoinLeft
+	case pg.JoinType_JOIN_RIGHT:
+		kind = plan.JoinRight
+	case pg.JoinType_JOIN_FULL:
+		kind = plan.JoinFull
+	}
+	var merge []mergedColumn
+	var on onFunc
+	switch {
+	case j.IsNatural || len(j.UsingClause) > 0:
+		on = func(l, r *fromItem) (preds []expr.Expr, err error) {
+			merge, preds, err = f.using(l, r, j, kind)
+			return preds, err
 		}
-		return nil, nil
+	case j.Quals != nil:
+		on = func(l, r *fromItem) ([]expr.Expr, error) { return f.joinOn(l, r, j.Quals, env) }
 	}
-	_ = types.Bool
-	item, err := b.joinUnder(s, left, j.Rarg, kind, lat, on)
+	item, err := f.join(left, j.Rarg, env, kind, on)
 	if err != nil {
 		return nil, err
 	}
-	if merge != nil {
-		b.mergeColumns(item, merge, j)
+	if len(merge) > 0 {
+		f.mergeColumns(item, merge, j)
 	}
 	if j.Alias != nil {
-		return b.aliasJoin(item, j)
+		return aliasJoin(item, j)
 	}
 	return item, nil
+}
+
+// joinOn binds the condition of ON.
+func (f fromBinder) joinOn(l, r *fromItem, quals *pg.Node, env *scope) ([]expr.Expr, error) {
+	s := newScope(env)
+	s.entries = append(l.entries[:len(l.entries):len(l.entries)], r.entries...)
+	s.all = append(l.hidden[:len(l.hidden):len(l.hidden)], r.hidden...)
+	s.kind = inJoinOn
+	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}
+	e, err := x.condition(quals, "JOIN/ON")
+	if err != nil {
+		return nil, err
+	}
+	return conjuncts([]expr.Expr{e}), nil
+}
+
+// mergedColumn is a column that USING or NATURAL makes of two.
+type mergedColumn struct {
+	name        string
+	left, right *entryColumn
+	value       expr.Expr
+}
+
+// using binds the columns of USING or NATURAL: equalities, and the merged columns.
+func (f fromBinder) using(l, r *fromItem, j *pg.JoinExpr, kind plan.JoinKind) ([]mergedColumn, []expr.Expr, error) {
+	names := listNames(j.UsingClause)
+	if j.IsNatural {
+		names = commonNames(l.entries, r.entries)
+	}
+	var out []mergedColumn
+	var preds []expr.Expr
+	for i, name := range names {
+		for _, before := range names[:i] {
+			if before == name {
+				return nil, nil, pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name)
+			}
+		}
+		lc, err := usingColumn(l.entries, name, "left")
+		if err != nil {
+			return nil, nil, err
+		}
+		rc, err := usingColumn(r.entries, name, "right")
+		if err != nil {
+			return nil, nil, err
+		}
+		lx := &expr.Column{Index: lc.index, Typ: lc.typ, Name: name}
+		rx := &expr.Column{Index: rc.index, Typ: rc.typ, Name: name}
+		eq, err := expr.NewOp("=", lx, rx, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		m := mergedColumn{name: name, left: lc, right: rc}
+		if m.value, err = mergedValue(lx, rx, kind); err != nil {
+			return nil, nil, err
+		}
+		preds = append(preds, eq)
+		out = append(out, m)
+	}
+	return out, preds, nil
+}
+
+// mergedValue is the value of a merged column, of the common type of the two.
+func mergedValue(l, r expr.Expr, kind plan.JoinKind) (expr.Expr, error) {
+	typ, err := expr.CommonType([]expr.Expr{l, r}, "JOIN/USING")
+	if err != nil {
+		return nil, err
+	}
+	if l.Type().OID != typ.OID || kind == plan.JoinFull {
+		if l, err = expr.Coerce(l, typ, expr.CastImplicit, 0); err != nil {
+			return nil, err
+		}
+	}
+	if r.Type().OID != typ.OID || kind == plan.JoinFull {
+		if r, err = expr.Coerce(r, typ, expr.CastImplicit, 0); err != nil {
+			return nil, err
+		}
+	}
+	_, lPlain := l.(*expr.Column)
+	_, rPlain := r.(*expr.Column)
+	switch {
+	case kind == plan.JoinFull:
+		return expr.NewCoalesce([]expr.Expr{l, r}, 0)
+	case kind == plan.JoinRight, kind == plan.JoinInner && !lPlain && rPlain:
+		return r, nil
+	}
+	return l, nil
+}
+
+// commonNames lists the columns that NATURAL JOIN equates.
+func commonNames(l, r []*entry) []string {
+	has := map[string]bool{}
+	for _, e := range r {
+		for _, c := range e.columns {
+			if e.colsVisible && !c.merged && !c.hidden {
+				has[c.name] = true
+			}
+		}
+	}
+	var out []string
+	for _, e := range l {
+		for _, c := range e.columns {
+			if e.colsVisible && !c.merged && !c.hidden && has[c.name] {
+				out = append(out, c.name)
+			}
+		}
+	}
+	return out
+}
+
+func usingColumn(es []*entry, name, side string) (*entryColumn, error) {
+	var found *entryColumn
+	for _, e := range es {
+		if !e.colsVisible {
+			continue
+		}
+		for i := range e.columns {
+			if c := &e.columns[i]; c.name == name && !c.merged {
+				if found != nil {
+					return nil, pgerror.New(pgerror.AmbiguousColumn, "common column name \"%s\" appears more than once in %s table", name, side)
+				}
+				found = c
+			}
+		}
+	}
+	if found == nil {
+		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side)
+	}
+	return found, nil
+}
+
+// mergeColumns adds the merged columns to a join: they come first in *, and
+// the two that each is made of are only visible with qualification.
+func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.JoinExpr) {
+	e := &entry{colsVisible: true}
+	if j.JoinUsingAlias != nil {
+		e.name, e.relVisible = j.JoinUsingAlias.Aliasname, true
+	}
+	var extra []expr.Expr
+	var cols []plan.Column
+	arity := plan.Arity(item.rel)
+	for _, m := range merge {
+		c := entryColumn{name: m.name, typ: m.value.Type()}
+		if x, ok := m.value.(*expr.Column); ok {
+			c.index = x.Index
+			from := m.left
+			if x.Index == m.right.index {
+				from = m.right
+			}
+			c.tableOID, c.attNum = from.tableOID, from.attNum
+		} else {
+			c.index = arity + len(extra)
+			extra = append(extra, m.value)
+			cols = append(cols, plan.Column{Name: m.name, Type: c.typ})
+		}
+		m.left.merged, m.right.merged = true, true
+		e.columns = append(e.columns, c)
+	}
+	item.rel = extend(item.rel, extra, cols)
+	item.entries = append([]*entry{e}, item.entries...)
+}
+
+// aliasJoin makes one entry of a join that has an alias.
+func aliasJoin(item *fromItem, j *pg.JoinExpr) (*fromItem, error) {
+	e := &entry{relVisible: true, colsVisible: true}
+	for _, in := range item.entries {
+		for _, c := range in.columns {
+			if in.colsVisible && !c.merged && !c.hidden {
+				e.columns = append(e.columns, c)
+			}
+		}
+	}
+	if err := e.rename(j.Alias, 0); err != nil {
+		return nil, err
+	}
+	return &fromItem{rel: item.rel, entries: []*entry{e}, hidden: append(item.entries, item.hidden...)}, nil
 }

@@ -45,22 +45,37 @@ type scope struct {
 	all     []*entry
 	// sel is the query level whose FROM this is; nil for a lateral scope.
 	sel *selectState
-	// lateral scopes note whether anything referred to them.
-	used bool
-	// depth is the number of scopes above.
+	// lateral says that this is what the right side of a join sees of its left
+	// side; used notes whether anything referred to a column of this scope.
+	lateral bool
+	used    bool
+	// depth is the number of scopes from here outwards.
 	depth int
-	ctes  *cteScope
 	// kind is the clause being bound, for what is allowed in it.
 	kind clause
 }
 
 func newScope(parent *scope) *scope {
-	s := &scope{parent: parent}
-	if parent != nil {
-		s.depth = parent.depth + 1
-		s.ctes = parent.ctes
+	return &scope{parent: parent, depth: parent.level() + 1}
+}
+
+// level is the depth of a scope, 0 for none.
+func (s *scope) level() int {
+	if s == nil {
+		return 0
 	}
-	return s
+	return s.depth
+}
+
+// blank is s with what joins to the left offer taken away, as a subquery
+// without LATERAL sees it; the hidden entries explain wrong references.
+func (s *scope) blank() *scope {
+	if s == nil || !s.lateral {
+		return s
+	}
+	n := newScope(s.parent.blank())
+	n.lateral, n.all = true, s.entries
+	return n
 }
 
 // columnUse says where and as what a column was named.
@@ -513,18 +528,6 @@ func (e *entry) rename(a *pg.Alias, pos int) error {
 	if i < len(names) {
 		return pgerror.New(pgerror.InvalidColumnReference,
 			"table \"%s\" has %d columns available but %d columns specified", a.Aliasname, i, len(names)).At(pos)
-	}
-	return nil
-}
-
-// checkNames refuses two relations of the same name at one level.
-func (b *binder) checkNames(left, right []*entry, pos int) error {
-	for _, l := range left {
-		for _, r := range right {
-			if l.relVisible && r.relVisible && l.name != "" && l.name == r.name && !(l.schema != r.schema && l.object != nil && r.object != nil) {
-				return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", l.name).At(pos)
-			}
-		}
 	}
 	return nil
 }

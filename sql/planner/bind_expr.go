@@ -1,0 +1,702 @@
+package planner
+
+import (
+	"strconv"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// exprBinder binds expressions over the row of a scope.
+type exprBinder struct {
+	*binder
+	scope *scope
+	ctes  *cteScope
+}
+
+// condition binds a boolean expression of a clause.
+func (x exprBinder) condition(n *pg.Node, clause string) (expr.Expr, error) {
+	e, err := x.expr(n)
+	if err != nil {
+		return nil, err
+	}
+	return expr.CoerceToBool(e, clause, x.pos(nodeLocation(n)))
+}
+
+// exprs binds a list.
+func (x exprBinder) exprs(list []*pg.Node) ([]expr.Expr, error) {
+	out := make([]expr.Expr, 0, len(list))
+	for _, n := range list {
+		e, err := x.expr(n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// expr binds an expression.
+func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
+	if x.depth++; x.depth > maxDepth {
+		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
+			WithHint("Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the platform's stack depth limit is adequate.")
+	}
+	defer func() { x.depth-- }()
+	switch n := n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		return x.columnRef(x.scope, n.ColumnRef)
+	case *pg.Node_AConst:
+		return x.constant(n.AConst)
+	case *pg.Node_ParamRef:
+		return x.param(n.ParamRef.Number, x.pos(n.ParamRef.Location))
+	case *pg.Node_AExpr:
+		return x.aExpr(n.AExpr)
+	case *pg.Node_BoolExpr:
+		return x.boolExpr(n.BoolExpr)
+	case *pg.Node_FuncCall:
+		return x.funcCall(n.FuncCall)
+	case *pg.Node_TypeCast:
+		return x.typeCast(n.TypeCast)
+	case *pg.Node_CaseExpr:
+		return x.caseExpr(n.CaseExpr)
+	case *pg.Node_SubLink:
+		return x.subLink(n.SubLink)
+	case *pg.Node_NullTest:
+		e, err := x.expr(n.NullTest.Arg)
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewIsNull(e, n.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL), nil
+	}
+	return x.rareExpr(n)
+}
+
+// rareExpr binds the kinds of expressions that are not among the most common.
+func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
+	switch n := n.GetNode().(type) {
+	case *pg.Node_BooleanTest:
+		return x.booleanTest(n.BooleanTest)
+	case *pg.Node_CoalesceExpr:
+		args, err := x.exprsWithoutSets(n.CoalesceExpr.Args, "COALESCE")
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewCoalesce(args, x.pos(n.CoalesceExpr.Location))
+	case *pg.Node_MinMaxExpr:
+		args, err := x.exprs(n.MinMaxExpr.Args)
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewMinMax(n.MinMaxExpr.Op == pg.MinMaxOp_IS_GREATEST, args, x.pos(n.MinMaxExpr.Location))
+	case *pg.Node_AArrayExpr:
+		return x.array(n.AArrayExpr, types.Unknown)
+	case *pg.Node_RowExpr:
+		fields, err := x.rowFields(n.RowExpr.Args)
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewRow(fields), nil
+	case *pg.Node_AIndirection:
+		return x.indirection(n.AIndirection)
+	case *pg.Node_CollateClause:
+		return x.collate(n.CollateClause)
+	case *pg.Node_SqlvalueFunction:
+		return x.valueFunction(n.SqlvalueFunction)
+	case *pg.Node_GroupingFunc:
+		return x.groupingFunc(n.GroupingFunc)
+	case *pg.Node_SetToDefault:
+		return nil, pgerror.New(pgerror.SyntaxError, "DEFAULT is not allowed in this context").At(x.pos(n.SetToDefault.Location))
+	case *pg.Node_NamedArgExpr:
+		return x.expr(n.NamedArgExpr.Arg)
+	case *pg.Node_CurrentOfExpr:
+		return nil, pgerror.Unsupported("WHERE CURRENT OF")
+	case *pg.Node_XmlExpr, *pg.Node_XmlSerialize:
+		return nil, pgerror.Unsupported("XML")
+	case *pg.Node_List:
+		fields, err := x.exprs(n.List.Items)
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewRow(fields), nil
+	case nil:
+		return nil, pgerror.New(pgerror.SyntaxError, "an expression is missing")
+	}
+	return nil, pgerror.Unsupported("this expression").At(x.pos(nodeLocation(n)))
+}
+
+// constant is a literal: an integer is int4 or int8 if it fits, else numeric;
+// a string is of unknown type until something determines it.
+func (x exprBinder) constant(c *pg.A_Const) (expr.Expr, error) {
+	pos := x.pos(c.Location)
+	if c.Isnull {
+		n := nullConst(types.Unknown)
+		n.Pos = pos
+		return n, nil
+	}
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		k := int32Const(v.Ival.Ival)
+		k.Pos = pos
+		return k, nil
+	case *pg.A_Const_Fval:
+		if i, ok := integerLiteral(v.Fval.Fval); ok {
+			k := int64Const(i)
+			k.Pos = pos
+			return k, nil
+		}
+		return literal(types.Numeric, numericLiteral(v.Fval.Fval), pos)
+	case *pg.A_Const_Sval:
+		return unknownConst(v.Sval.Sval, pos), nil
+	case *pg.A_Const_Boolval:
+		k := boolConst(v.Boolval.Boolval)
+		k.Pos = pos
+		return k, nil
+	case *pg.A_Const_Bsval:
+		return nil, pgerror.Unsupported("type bit").At(pos)
+	}
+	return nil, pgerror.Unsupported("this constant").At(pos)
+}
+
+// integerLiteral reads a literal too large for int4, in any base.
+func integerLiteral(s string) (int64, bool) {
+	i, err := strconv.ParseInt(s, 0, 64)
+	if err != nil {
+		i, err = strconv.ParseInt(s, 10, 64)
+	}
+	return i, err == nil
+}
+
+// numericLiteral is the decimal text of a literal that may have underscores.
+func numericLiteral(s string) string {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '_' {
+			out = append(out, s[i])
+		}
+	}
+	return string(out)
+}
+
+// literal is a constant of a type from its text form.
+func literal(t types.Type, text string, pos int) (expr.Expr, error) {
+	b := columnar.NewBuilder(t.Kind(), 1)
+	if err := types.ParseText(b, t, text, nil); err != nil {
+		return nil, pgerror.As(err).At(pos)
+	}
+	return &expr.Const{Val: b.Build(), Typ: t, Pos: pos}, nil
+}
+
+// unknownConst is a string literal.
+func unknownConst(s string, pos int) *expr.Const {
+	b := columnar.NewBuilder(columnar.KindBytes, 1)
+	b.String(s)
+	return &expr.Const{Val: b.Build(), Typ: types.Unknown, Pos: pos}
+}
+
+func oidConst(v int64) *expr.Const {
+	return &expr.Const{Val: columnar.FromSlice([]int64{v}, nil), Typ: types.Oid}
+}
+
+// boolExpr binds AND, OR, NOT.
+func (x exprBinder) boolExpr(e *pg.BoolExpr) (expr.Expr, error) {
+	pos := x.pos(e.Location)
+	args := make([]expr.Expr, len(e.Args))
+	name := map[pg.BoolExprType]string{
+		pg.BoolExprType_AND_EXPR: "AND", pg.BoolExprType_OR_EXPR: "OR", pg.BoolExprType_NOT_EXPR: "NOT",
+	}[e.Boolop]
+	for i, a := range e.Args {
+		var err error
+		if args[i], err = x.condition(a, name); err != nil {
+			return nil, err
+		}
+	}
+	if e.Boolop == pg.BoolExprType_NOT_EXPR {
+		return expr.NewNot(args[0], pos)
+	}
+	return expr.NewLogic(e.Boolop == pg.BoolExprType_AND_EXPR, args, pos)
+}
+
+func (x exprBinder) booleanTest(t *pg.BooleanTest) (expr.Expr, error) {
+	e, err := x.expr(t.Arg)
+	if err != nil {
+		return nil, err
+	}
+	test := map[pg.BoolTestType]expr.BoolTest{
+		pg.BoolTestType_IS_TRUE: expr.IsTrue, pg.BoolTestType_IS_NOT_TRUE: expr.IsNotTrue,
+		pg.BoolTestType_IS_FALSE: expr.IsFalse, pg.BoolTestType_IS_NOT_FALSE: expr.IsNotFalse,
+		pg.BoolTestType_IS_UNKNOWN: expr.IsUnknown, pg.BoolTestType_IS_NOT_UNKNOWN: expr.IsNotUnknown,
+	}[t.Booltesttype]
+	return expr.NewBoolTest(e, test, x.pos(nodeLocation(t.Arg)))
+}
+
+// caseExpr binds CASE. `CASE x WHEN v` is `CASE WHEN x = v`.
+func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
+	pos := x.pos(c.Location)
+	var arg expr.Expr
+	var err error
+	before := x.setCount()
+	if c.Arg != nil {
+		if arg, err = x.expr(c.Arg); err != nil {
+			return nil, err
+		}
+		if arg, err = textIfUnknown(arg); err != nil {
+			return nil, err
+		}
+	}
+	whens := make([]expr.When, len(c.Args))
+	for i, n := range c.Args {
+		w := n.GetCaseWhen()
+		cond, err := x.expr(w.Expr)
+		if err != nil {
+			return nil, err
+		}
+		at := x.pos(nodeLocation(w.Expr))
+		if arg != nil {
+			cond, err = x.operator("=", arg, cond, x.pos(w.Location))
+		} else {
+			cond, err = expr.CoerceToBool(cond, "CASE/WHEN", at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		then, err := x.expr(w.Result)
+		if err != nil {
+			return nil, err
+		}
+		whens[i] = expr.When{Cond: cond, Then: then}
+	}
+	var els expr.Expr
+	if c.Defresult != nil {
+		if els, err = x.expr(c.Defresult); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.refuseSets(before, "CASE"); err != nil {
+		return nil, err
+	}
+	return expr.NewCase(whens, els, pos)
+}
+
+// setCount is how many set-returning functions the query level has so far.
+func (x exprBinder) setCount() int {
+	if x.scope.sel == nil {
+		return 0
+	}
+	return len(x.scope.sel.srfs)
+}
+
+// refuseSets fails if set-returning functions were bound since before.
+func (x exprBinder) refuseSets(before int, where string) error {
+	if x.setCount() > before {
+		return pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", where).
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").
+			At(x.scope.sel.srfs[before].pos)
+	}
+	return nil
+}
+
+func (x exprBinder) exprsWithoutSets(list []*pg.Node, where string) ([]expr.Expr, error) {
+	before := x.setCount()
+	out, err := x.exprs(list)
+	if err != nil {
+		return nil, err
+	}
+	return out, x.refuseSets(before, where)
+}
+
+// typeCast binds CAST(x AS t) and x::t.
+func (x exprBinder) typeCast(c *pg.TypeCast) (expr.Expr, error) {
+	typ, err := x.typeName(c.TypeName)
+	if err != nil {
+		return nil, err
+	}
+	pos := x.pos(c.Location)
+	if pos == 0 {
+		pos = x.pos(c.TypeName.GetLocation())
+	}
+	if a := c.Arg.GetAArrayExpr(); a != nil && typ.OID.IsArray() {
+		e, err := x.array(a, typ)
+		if err != nil {
+			return nil, err
+		}
+		return expr.Coerce(e, typ, expr.CastExplicit, pos)
+	}
+	e, err := x.expr(c.Arg)
+	if err != nil {
+		return nil, err
+	}
+	return expr.Coerce(e, typ, expr.CastExplicit, pos)
+}
+
+// array binds ARRAY[…]. A known array type (from a cast around it) is the type
+// of the elements, each of which is cast by itself.
+func (x exprBinder) array(a *pg.A_ArrayExpr, typ types.Type) (expr.Expr, error) {
+	pos := x.pos(a.Location)
+	elems := make([]expr.Expr, len(a.Elements))
+	for i, n := range a.Elements {
+		var err error
+		if in := n.GetAArrayExpr(); in != nil {
+			elems[i], err = x.array(in, typ)
+		} else {
+			elems[i], err = x.expr(n)
+			if err == nil && typ.OID != types.OIDUnknown && !elems[i].Type().OID.IsArray() {
+				elems[i], err = expr.Coerce(elems[i], typ.ElemType(), expr.CastExplicit, x.pos(nodeLocation(n)))
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(elems) == 0 {
+		if typ.OID == types.OIDUnknown {
+			return nil, pgerror.New(pgerror.IndeterminateDatatype, "cannot determine type of empty array").
+				WithHint("Explicitly cast to the desired type, for example ARRAY[]::integer[].").At(pos)
+		}
+		return &expr.ArrayCtor{Typ: types.Of(typ.OID)}, nil
+	}
+	return expr.NewArray(elems, pos)
+}
+
+// rowFields binds the fields of ROW(…), where t.* stands for its columns.
+func (x exprBinder) rowFields(list []*pg.Node) ([]expr.Expr, error) {
+	var out []expr.Expr
+	for _, n := range list {
+		if q, ok := starOf(n); ok {
+			items, err := x.expandStar(x.scope, q, x.pos(n.GetColumnRef().GetLocation()))
+			if err != nil {
+				return nil, err
+			}
+			for _, it := range items {
+				out = append(out, it.expr)
+			}
+			continue
+		}
+		e, err := x.expr(n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// indirection binds subscripts and field selections.
+func (x exprBinder) indirection(in *pg.A_Indirection) (expr.Expr, error) {
+	e, done, err := x.fieldOfCall(in)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		if e, err = x.expr(in.Arg); err != nil {
+			return nil, err
+		}
+	}
+	pos := x.pos(nodeLocation(in.Arg))
+	var subs []expr.Subscript
+	flush := func() error {
+		if len(subs) == 0 {
+			return nil
+		}
+		e, err = expr.NewSubscript(e, subs, pos)
+		subs = nil
+		return err
+	}
+	for _, n := range in.Indirection[done:] {
+		if ix := n.GetAIndices(); ix != nil {
+			s, err := x.subscript(ix)
+			if err != nil {
+				return nil, err
+			}
+			subs = append(subs, s)
+			continue
+		}
+		if err := flush(); err != nil {
+			return nil, err
+		}
+		if n.GetAStar() != nil {
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(pos)
+		}
+		if e, err = x.fieldOf(e, n.GetString_().GetSval(), pos); err != nil {
+			return nil, err
+		}
+	}
+	return e, flush()
+}
+
+func (x exprBinder) subscript(ix *pg.A_Indices) (expr.Subscript, error) {
+	s := expr.Subscript{Slice: ix.IsSlice}
+	var err error
+	if ix.IsSlice && ix.Lidx != nil {
+		if s.Lo, err = x.expr(ix.Lidx); err != nil {
+			return s, err
+		}
+	}
+	if ix.Uidx == nil {
+		return s, nil
+	}
+	e, err := x.expr(ix.Uidx)
+	if ix.IsSlice {
+		s.Hi = e
+	} else {
+		s.Lo = e
+	}
+	return s, err
+}
+
+// fieldOf is a field of a row value.
+func (b *binder) fieldOf(e expr.Expr, field string, pos int) (expr.Expr, error) {
+	if names, ok := b.rowNames[e]; ok {
+		for i, n := range names {
+			if n == field {
+				return e.(*expr.Row).Fields[i], nil
+			}
+		}
+		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
+	}
+	if r, ok := e.(*expr.Row); ok {
+		if i, err := strconv.Atoi(trimF(field)); err == nil && i >= 1 && i <= len(r.Fields) && field == "f"+strconv.Itoa(i) {
+			return r.Fields[i-1], nil
+		}
+		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
+	}
+	if e.Type().OID == types.OIDRecord {
+		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
+	}
+	return nil, pgerror.New(pgerror.WrongObjectType, "column notation .%s applied to type %s, which is not a composite type", field, e.Type()).At(pos)
+}
+
+func trimF(s string) string {
+	if len(s) > 1 && s[0] == 'f' {
+		return s[1:]
+	}
+	return ""
+}
+
+// collate accepts the collations that are the order of bytes.
+func (x exprBinder) collate(c *pg.CollateClause) (expr.Expr, error) {
+	e, err := x.expr(c.Arg)
+	if err != nil {
+		return nil, err
+	}
+	pos := x.pos(c.Location)
+	names := listNames(c.Collname)
+	if err := checkCollation(names, pos); err != nil {
+		return nil, err
+	}
+	if e, err = textIfUnknown(e); err != nil {
+		return nil, err
+	}
+	switch cat := e.Type().OID.Category(); {
+	case cat == 'S', e.Type().OID.IsArray():
+	default:
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", e.Type()).At(pos)
+	}
+	return e, nil
+}
+
+func checkCollation(names []string, pos int) error {
+	switch names[len(names)-1] {
+	case "C", "POSIX", "default", "ucs_basic":
+		return nil
+	}
+	if n := names[len(names)-1]; len(n) > 2 && (n[2] == '_' || n[2] == '-') {
+		return pgerror.Unsupported("collation \"" + n + "\"").At(pos)
+	}
+	return pgerror.New(pgerror.UndefinedObject, "collation \"%s\" for encoding \"UTF8\" does not exist", dotted(names)).At(pos)
+}
+
+// valueFunction binds CURRENT_DATE and its like.
+func (x exprBinder) valueFunction(f *pg.SQLValueFunction) (expr.Expr, error) {
+	opts := expr.CallOptions{Pos: x.pos(f.Location)}
+	name, typ := "", types.Unknown
+	switch f.Op {
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE:
+		name = "current_date"
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_TIME, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIME_N:
+		name, typ = "current_time", types.Of(types.OIDTimeTZ)
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N:
+		name, typ = "now", types.TimestampTZ
+	case pg.SQLValueFunctionOp_SVFOP_LOCALTIME, pg.SQLValueFunctionOp_SVFOP_LOCALTIME_N:
+		name, typ = "localtime", types.Time
+	case pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP, pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N:
+		name, typ = "localtimestamp", types.Timestamp
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_ROLE, pg.SQLValueFunctionOp_SVFOP_CURRENT_USER, pg.SQLValueFunctionOp_SVFOP_USER:
+		name = "current_user"
+	case pg.SQLValueFunctionOp_SVFOP_SESSION_USER:
+		name = "session_user"
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_CATALOG:
+		name = "current_database"
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_SCHEMA:
+		name = "current_schema"
+	}
+	e, err := expr.NewCall(name, nil, opts)
+	if err != nil || typ.OID == types.OIDUnknown || f.Typmod < 0 || !hasPrecision(f.Op) {
+		return e, err
+	}
+	typ.Mod = f.Typmod
+	return expr.Coerce(e, typ, expr.CastExplicit, opts.Pos)
+}
+
+func hasPrecision(op pg.SQLValueFunctionOp) bool {
+	switch op {
+	case pg.SQLValueFunctionOp_SVFOP_CURRENT_TIME_N, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N,
+		pg.SQLValueFunctionOp_SVFOP_LOCALTIME_N, pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N:
+		return true
+	}
+	return false
+}
+
+// groupingFunc binds grouping(…).
+func (x exprBinder) groupingFunc(g *pg.GroupingFunc) (expr.Expr, error) {
+	pos := x.pos(g.Location)
+	sel := x.scope.sel
+	if sel == nil || x.scope.kind.agg != "" {
+		return nil, pgerror.New(pgerror.GroupingError, "grouping operations are not allowed in %s", x.scope.kind.agg).At(pos)
+	}
+	if len(g.Args) > 31 {
+		return nil, pgerror.New(pgerror.TooManyArguments, "GROUPING must have fewer than 32 arguments").At(pos)
+	}
+	args, err := x.exprs(g.Args)
+	if err != nil {
+		return nil, err
+	}
+	sel.groupings = append(sel.groupings, grouping{args: args, pos: pos})
+	return &expr.Column{Index: groupBase + len(sel.groupings) - 1, Typ: types.Int4, Name: "grouping"}, nil
+}
+
+// subLink binds a subquery in an expression.
+func (x exprBinder) subLink(s *pg.SubLink) (expr.Expr, error) {
+	pos := x.pos(s.Location)
+	q, err := x.query(s.Subselect.GetSelectStmt(), x.scope, x.ctes, resolveUnknown)
+	if err != nil {
+		return nil, err
+	}
+	rel := q.collection()
+	cols := rel.Columns()
+	switch s.SubLinkType {
+	case pg.SubLinkType_EXISTS_SUBLINK:
+		return &expr.Subquery{Kind: expr.SubqueryExists, Rel: rel, Typ: types.Bool, Pos: pos}, nil
+	case pg.SubLinkType_EXPR_SUBLINK:
+		if len(cols) != 1 {
+			return nil, pgerror.New(pgerror.SyntaxError, "subquery must return only one column").At(pos)
+		}
+		return &expr.Subquery{Kind: expr.SubqueryScalar, Rel: rel, Typ: cols[0].Type, Pos: pos}, nil
+	case pg.SubLinkType_ARRAY_SUBLINK:
+		return x.arraySubquery(q, pos)
+	}
+	return x.comparedSubquery(s, rel, pos)
+}
+
+// arraySubquery is ARRAY(SELECT …): its elements come in the query's order,
+// which is kept as columns after the first.
+func (x exprBinder) arraySubquery(q *boundQuery, pos int) (expr.Expr, error) {
+	if len(q.cols) != 1 {
+		return nil, pgerror.New(pgerror.SyntaxError, "subquery must return only one column").At(pos)
+	}
+	typ := q.rel.Columns()[0].Type
+	if !typ.OID.IsArray() {
+		if typ.OID.Array() == 0 {
+			return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", typ).At(pos)
+		}
+		typ = typ.ArrayType()
+	}
+	rel := q.collection()
+	if len(q.order) > 0 {
+		if q.limit != nil || q.offset != nil {
+			rel = &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
+		} else {
+			rel = q.rel
+		}
+		fn, _, _, err := expr.ResolveAggregate("array_agg", []expr.Expr{plan.Ref(rel, 0)}, expr.CallOptions{Pos: pos})
+		if err != nil {
+			return nil, err
+		}
+		return orderedArray(rel, q.order, fn, types.Of(typ.OID), pos)
+	}
+	return &expr.Subquery{Kind: expr.SubqueryArray, Rel: rel, Typ: types.Of(typ.OID), Pos: pos}, nil
+}
+
+// orderedArray is the array of an ordered subquery: an ordered array_agg, or
+// the empty array if there are no rows.
+func orderedArray(rel plan.Rel, order []plan.SortKey, fn *expr.Aggregate, typ types.Type, pos int) (expr.Expr, error) {
+	agg := plan.AggCall{Fn: fn, Args: []expr.Expr{plan.Ref(rel, 0)}, Typ: typ, Pos: pos}
+	for _, k := range order {
+		agg.OrderBy = append(agg.OrderBy, plan.SortExpr{Expr: plan.Ref(rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	a := &plan.Aggregate{Input: rel, Aggs: []plan.AggCall{agg}, Cols: []plan.Column{{Name: "array", Type: typ}}}
+	sub := &expr.Subquery{Kind: expr.SubqueryScalar, Rel: a, Typ: typ, Pos: pos}
+	return &expr.Coalesce{Args: []expr.Expr{sub, &expr.ArrayCtor{Typ: typ}}, Typ: typ}, nil
+}
+
+// comparedSubquery is `x op ANY|ALL (q)`, `x IN (q)` and `(a, b) op (q)`.
+func (x exprBinder) comparedSubquery(s *pg.SubLink, rel plan.Rel, pos int) (expr.Expr, error) {
+	left, err := x.expr(s.Testexpr)
+	if err != nil {
+		return nil, err
+	}
+	op, opPos := "=", pos
+	if len(s.OperName) > 0 {
+		op = s.OperName[len(s.OperName)-1].GetString_().GetSval()
+	}
+	lefts := []expr.Expr{left}
+	if r, ok := left.(*expr.Row); ok {
+		lefts = r.Fields
+	}
+	cols := rel.Columns()
+	switch {
+	case len(cols) < len(lefts):
+		return nil, pgerror.New(pgerror.SyntaxError, "subquery has too few columns").At(pos)
+	case len(cols) > len(lefts):
+		return nil, pgerror.New(pgerror.SyntaxError, "subquery has too many columns").At(pos)
+	}
+	rights := plan.Refs(cols)
+	outer := make([]expr.Expr, len(lefts))
+	for i, l := range lefts {
+		outer[i] = x.deepen(l)
+	}
+	test, err := x.compareRows(op, outer, rights, opPos)
+	if err != nil {
+		return nil, err
+	}
+	if test, err = x.mustBeBool(test, op, opPos); err != nil {
+		return nil, err
+	}
+	switch s.SubLinkType {
+	case pg.SubLinkType_ANY_SUBLINK:
+		return &expr.Subquery{Kind: expr.SubqueryAny, Rel: rel, Test: test, Typ: types.Bool, Pos: pos}, nil
+	case pg.SubLinkType_ALL_SUBLINK:
+		return &expr.Subquery{Kind: expr.SubqueryAll, Rel: rel, Test: test, Typ: types.Bool, Pos: pos}, nil
+	}
+	// (a, b) = (SELECT …): the comparison with the only row, NULL without one.
+	p := &plan.Project{Input: rel, Exprs: []expr.Expr{test}, Cols: []plan.Column{{Name: "?column?", Type: types.Bool}}}
+	return &expr.Subquery{Kind: expr.SubqueryScalar, Rel: p, Typ: types.Bool, Pos: pos}, nil
+}
+
+func (x exprBinder) mustBeBool(e expr.Expr, op string, pos int) (expr.Expr, error) {
+	if e.Type().OID != types.OIDBool {
+		return nil, pgerror.New(pgerror.WrongObjectType, "operator must return type boolean, not type %s", e.Type()).At(pos)
+	}
+	return e, nil
+}
+
+// deepen is an expression of this scope as seen from a subquery in it, with
+// the places where its columns were named.
+func (b *binder) deepen(e expr.Expr) expr.Expr {
+	keep := func(from, to expr.Expr) expr.Expr {
+		if use, ok := b.refs[from]; ok {
+			b.refs[to] = use
+		}
+		return to
+	}
+	return mapRefs(e,
+		func(c *expr.Column) expr.Expr {
+			return keep(c, &expr.OuterColumn{Depth: 1, Index: c.Index, Typ: c.Typ, Name: c.Name})
+		},
+		func(c *expr.OuterColumn, _ int) expr.Expr { return keep(c, atDepth(c, c.Depth+1)) })
+}

@@ -1,0 +1,375 @@
+package planner
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// funcCall binds a call: of an aggregate, a window function, a set-returning
+// function or a scalar function.
+func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
+	pos := x.pos(f.Location)
+	name, err := x.funcName(f)
+	if err != nil {
+		return nil, err
+	}
+	if expr.IsAggregate(name) && f.Over == nil {
+		return x.aggregateCall(f, name, pos)
+	}
+	args, names, err := x.args(f)
+	if err != nil {
+		return nil, err
+	}
+	_, pure := pureWindows[name]
+	switch {
+	case f.Over != nil && (pure || expr.IsAggregate(name)):
+		return x.windowFunction(f, name, args, pos)
+	case pure && !expr.IsFunction(name):
+		return nil, pgerror.New(pgerror.WindowingError, "window function %s requires an OVER clause", name).At(pos)
+	}
+	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names}
+	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
+		if err := x.notAggregate(f, name, pos); err != nil {
+			return nil, err
+		}
+		return x.setFunction(name, args, opts)
+	}
+	if expr.IsFunction(name) || types.OID(0) != castFunction(name, args) {
+		if err := x.notAggregate(f, name, pos); err != nil {
+			return nil, err
+		}
+	}
+	return expr.NewCall(name, args, opts)
+}
+
+// castFunction is the type that a call of its name with one argument casts to.
+func castFunction(name string, args []expr.Expr) types.OID {
+	if len(args) != 1 {
+		return 0
+	}
+	o, _ := types.ByName(name)
+	return o
+}
+
+// funcName is the name of the function called, without its schema.
+func (x exprBinder) funcName(f *pg.FuncCall) (string, error) {
+	names := listNames(f.Funcname)
+	name := names[len(names)-1]
+	if len(names) == 1 {
+		return name, nil
+	}
+	pos := x.pos(f.Location)
+	switch schema := names[len(names)-2]; {
+	case schema == "pg_catalog", schema == "information_schema":
+		return name, nil
+	case x.ctx.Catalog.Schema(schema) == nil:
+		return "", pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", schema).At(pos)
+	}
+	args, _, err := x.args(f)
+	if err != nil {
+		return "", err
+	}
+	return "", x.noFunction(dotted(names), args, pos)
+}
+
+// noFunction is the error that there is no such function.
+func (x exprBinder) noFunction(name string, args []expr.Expr, pos int) error {
+	typs := make([]string, len(args))
+	for i, a := range args {
+		typs[i] = types.Of(a.Type().OID).String()
+	}
+	return pgerror.New(pgerror.UndefinedFunction, "function %s(%s) does not exist", name, strings.Join(typs, ", ")).
+		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.").At(pos)
+}
+
+// notAggregate refuses the clauses that only aggregates and window functions have.
+func (x exprBinder) notAggregate(f *pg.FuncCall, name string, pos int) error {
+	e := func(format string) error {
+		return pgerror.New(pgerror.WrongObjectType, format, name, name).At(pos)
+	}
+	switch {
+	case f.AggStar:
+		return e("%s(*) specified, but %s is not an aggregate function")
+	case f.AggDistinct:
+		return pgerror.New(pgerror.WrongObjectType, "DISTINCT specified, but %s is not an aggregate function", name).At(pos)
+	case f.AggWithinGroup:
+		return pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP specified, but %s is not an aggregate function", name).At(pos)
+	case len(f.AggOrder) > 0:
+		return pgerror.New(pgerror.WrongObjectType, "ORDER BY specified, but %s is not an aggregate function", name).At(pos)
+	case f.AggFilter != nil:
+		return pgerror.New(pgerror.WrongObjectType, "FILTER specified, but %s is not an aggregate function", name).At(pos)
+	case f.Over != nil:
+		return pgerror.New(pgerror.WrongObjectType, "OVER specified, but %s is not a window function nor an aggregate function", name).At(pos)
+	}
+	return nil
+}
+
+// args binds the arguments of a call; names are those of the trailing named ones.
+func (x exprBinder) args(f *pg.FuncCall) (args []expr.Expr, names []string, err error) {
+	for _, n := range f.Args {
+		if na := n.GetNamedArgExpr(); na != nil {
+			for _, have := range names {
+				if have == na.Name {
+					return nil, nil, pgerror.New(pgerror.SyntaxError, "argument name \"%s\" used more than once", na.Name).At(x.pos(na.Location))
+				}
+			}
+			names = append(names, na.Name)
+		} else if len(names) > 0 {
+			return nil, nil, pgerror.New(pgerror.SyntaxError, "positional argument cannot follow named argument").At(x.pos(nodeLocation(n)))
+		}
+		e, err := x.expr(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		args = append(args, e)
+	}
+	return args, names, nil
+}
+
+// filterClause binds FILTER (WHERE …).
+func (x exprBinder) filterClause(n *pg.Node) (expr.Expr, error) {
+	if n == nil {
+		return nil, nil
+	}
+	kind := x.scope.kind
+	x.scope.kind = inFilter
+	defer func() { x.scope.kind = kind }()
+	return x.condition(n, "FILTER")
+}
+
+// aggregateCall binds an aggregate. It belongs to the innermost query level
+// whose columns its arguments use, which may be one outside of a subquery.
+func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Expr, error) {
+	before := x.setCount()
+	call := plan.AggCall{Distinct: f.AggDistinct, Pos: pos}
+	args, names, err := x.args(f)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		return nil, x.noFunction(name, args, pos)
+	}
+	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, Star: f.AggStar}
+	var order []plan.SortExpr
+	if len(f.AggOrder) > 0 {
+		if order, err = x.sortExprs(f.AggOrder); err != nil {
+			return nil, err
+		}
+	}
+	if f.AggWithinGroup {
+		opts.Ordered = len(order)
+		for _, o := range order {
+			args = append(args, o.Expr)
+		}
+	}
+	if call.Fn, call.Args, call.Typ, err = expr.ResolveAggregate(name, args, opts); err != nil {
+		return nil, err
+	}
+	if f.AggWithinGroup {
+		direct := len(call.Args) - len(order)
+		for i := range order {
+			order[i].Expr = call.Args[direct+i]
+		}
+	} else if call.Fn.Ordered {
+		return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
+	}
+	call.OrderBy = order
+	if call.Filter, err = x.filterClause(f.AggFilter); err != nil {
+		return nil, err
+	}
+	if err := x.refuseSets(before, "aggregate function calls"); err != nil {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").At(pgerror.As(err).Pos)
+	}
+	if err := checkDistinctAggregate(&call, f, pos); err != nil {
+		return nil, err
+	}
+	return x.placeAggregate(call, pos)
+}
+
+// checkDistinctAggregate checks DISTINCT and ORDER BY inside of an aggregate.
+func checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, pos int) error {
+	if !call.Distinct {
+		return nil
+	}
+	switch {
+	case f.AggWithinGroup:
+		return pgerror.New(pgerror.FeatureNotSupported, "cannot use DISTINCT with WITHIN GROUP").At(pos)
+	case f.AggStar || len(call.Args) == 0:
+		return pgerror.New(pgerror.InvalidColumnReference, "DISTINCT specified, but %s has no arguments", call.Fn.Name).At(pos)
+	}
+	for _, a := range call.Args {
+		if a.Type().OID == types.OIDJSON {
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(pos)
+		}
+	}
+	for _, o := range call.OrderBy {
+		found := false
+		for _, a := range call.Args {
+			found = found || expr.Equal(a, o.Expr)
+		}
+		if !found {
+			return pgerror.New(pgerror.InvalidColumnReference,
+				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(pos)
+		}
+	}
+	return nil
+}
+
+// placeAggregate registers an aggregate with the query level that it belongs
+// to and gives the column that stands for it.
+func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error) {
+	exprs := append(append([]expr.Expr{}, call.Args...), call.Filter)
+	for _, o := range call.OrderBy {
+		exprs = append(exprs, o.Expr)
+	}
+	level := exprLevel(exprs)
+	host := x.scope
+	for range level {
+		host = host.parent
+	}
+	if host.kind.agg != "" || host.sel == nil {
+		where := host.kind.agg
+		if host.lateral {
+			return nil, pgerror.New(pgerror.GroupingError, "aggregate functions are not allowed in FROM clause of their own query level").At(pos)
+		}
+		return nil, pgerror.New(pgerror.GroupingError, "aggregate functions are not allowed in %s", where).At(pos)
+	}
+	if err := x.checkNested(exprs, level, pos); err != nil {
+		return nil, err
+	}
+	if level > 0 {
+		raise := func(e expr.Expr) expr.Expr { return x.raise(e, level) }
+		for i := range call.Args {
+			call.Args[i] = raise(call.Args[i])
+		}
+		for i := range call.OrderBy {
+			call.OrderBy[i].Expr = raise(call.OrderBy[i].Expr)
+		}
+		if call.Filter != nil {
+			call.Filter = raise(call.Filter)
+		}
+	}
+	i := host.sel.addAggregate(call, pos)
+	if level == 0 {
+		return &expr.Column{Index: aggBase + i, Typ: call.Typ, Name: call.Fn.Name}, nil
+	}
+	host.used = true
+	return &expr.OuterColumn{Depth: level, Index: aggBase + i, Typ: call.Typ, Name: call.Fn.Name}, nil
+}
+
+// checkNested refuses aggregates and window functions of the same level inside
+// of an aggregate's arguments.
+func (x exprBinder) checkNested(exprs []expr.Expr, level, pos int) error {
+	for _, e := range exprs {
+		if e == nil {
+			continue
+		}
+		found := 0
+		note := func(index int) {
+			if index >= aggBase && index < srfBase {
+				found = index
+			}
+		}
+		mapRefs(e, func(c *expr.Column) expr.Expr {
+			if level == 0 {
+				note(c.Index)
+			}
+			return c
+		}, func(c *expr.OuterColumn, in int) expr.Expr {
+			if c.Depth-in == level {
+				note(c.Index)
+			}
+			return c
+		})
+		switch {
+		case found == 0:
+		case found >= windowBase:
+			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot contain window function calls").At(pos)
+		case found < groupBase:
+			host := x.scope
+			for range level {
+				host = host.parent
+			}
+			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot be nested").At(host.sel.aggs[found-aggBase].pos)
+		}
+	}
+	return nil
+}
+
+// exprLevel is how many levels out the innermost column used by exprs is; 0
+// if they use none.
+func exprLevel(exprs []expr.Expr) int {
+	least := -1
+	note := func(level int) {
+		if least < 0 || level < least {
+			least = level
+		}
+	}
+	for _, e := range exprs {
+		if e == nil {
+			continue
+		}
+		mapRefs(e, func(c *expr.Column) expr.Expr { note(0); return c },
+			func(c *expr.OuterColumn, in int) expr.Expr { note(c.Depth - in); return c })
+	}
+	return max(least, 0)
+}
+
+// raise is an expression that uses only columns at least level scopes out, as
+// seen from there.
+func (x exprBinder) raise(e expr.Expr, level int) expr.Expr {
+	keep := func(from, to expr.Expr) expr.Expr {
+		if use, ok := x.refs[from]; ok {
+			x.refs[to] = use
+		}
+		return to
+	}
+	return mapRefs(e, func(c *expr.Column) expr.Expr { return c },
+		func(c *expr.OuterColumn, in int) expr.Expr {
+			if in == 0 && c.Depth == level {
+				return keep(c, &expr.Column{Index: c.Index, Typ: c.Typ, Name: c.Name})
+			}
+			return keep(c, atDepth(c, c.Depth-level))
+		})
+}
+
+// addAggregate adds an aggregate to the level, or finds the same one.
+func (sel *selectState) addAggregate(call plan.AggCall, pos int) int {
+	for i, a := range sel.aggs {
+		if sameAggregate(&a.call, &call) {
+			return i
+		}
+	}
+	sel.aggs = append(sel.aggs, aggregate{call: call, pos: pos})
+	return len(sel.aggs) - 1
+}
+
+func sameAggregate(a, b *plan.AggCall) bool {
+	if a.Fn != b.Fn || a.Distinct != b.Distinct || a.Typ != b.Typ || len(a.Args) != len(b.Args) || len(a.OrderBy) != len(b.OrderBy) {
+		return false
+	}
+	if (a.Filter == nil) != (b.Filter == nil) || a.Filter != nil && !expr.Equal(a.Filter, b.Filter) {
+		return false
+	}
+	volatile := false
+	for i := range a.Args {
+		if !expr.Equal(a.Args[i], b.Args[i]) {
+			return false
+		}
+		volatile = volatile || expr.VolatilityOf(a.Args[i]) == expr.Volatile
+	}
+	for i, o := range a.OrderBy {
+		p := b.OrderBy[i]
+		if o.Desc != p.Desc || o.NullsFirst != p.NullsFirst || !expr.Equal(o.Expr, p.Expr) {
+			return false
+		}
+	}
+	return !volatile
+}

@@ -1,0 +1,278 @@
+package planner
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// aExpr binds the operators and what looks like one.
+func (x exprBinder) aExpr(e *pg.A_Expr) (expr.Expr, error) {
+	pos := x.pos(e.Location)
+	op := e.Name[len(e.Name)-1].GetString_().GetSval()
+	if len(e.Name) > 1 {
+		if err := x.operatorSchema(e, op, pos); err != nil {
+			return nil, err
+		}
+	}
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_IN:
+		return x.in(e, op, pos)
+	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN,
+		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
+		return x.between(e, pos)
+	}
+	var left expr.Expr
+	var err error
+	if e.Lexpr != nil {
+		if left, err = x.expr(e.Lexpr); err != nil {
+			return nil, err
+		}
+	}
+	right, err := x.expr(e.Rexpr)
+	if err != nil {
+		return nil, err
+	}
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return expr.NewArrayOp(op, left, right, e.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL, pos)
+	case pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
+		return x.distinct(left, right, e.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT, pos)
+	case pg.A_Expr_Kind_AEXPR_NULLIF:
+		return expr.NewNullIf(left, right, pos)
+	}
+	return x.operator(op, left, right, pos)
+}
+
+// operatorSchema checks the schema of OPERATOR(schema.op).
+func (x exprBinder) operatorSchema(e *pg.A_Expr, op string, pos int) error {
+	schema := e.Name[0].GetString_().GetSval()
+	if schema == "pg_catalog" {
+		return nil
+	}
+	if x.ctx.Catalog.Schema(schema) == nil {
+		return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", schema).At(pos)
+	}
+	return pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s.%s", schema, op).At(pos)
+}
+
+// operator applies an operator; rows are compared field by field.
+func (x exprBinder) operator(op string, left, right expr.Expr, pos int) (expr.Expr, error) {
+	l, lok := left.(*expr.Row)
+	r, rok := right.(*expr.Row)
+	if lok && rok {
+		return x.compareRows(op, l.Fields, r.Fields, pos)
+	}
+	return expr.NewOp(op, left, right, pos)
+}
+
+// distinct binds IS [NOT] DISTINCT FROM, of rows field by field.
+func (x exprBinder) distinct(left, right expr.Expr, not bool, pos int) (expr.Expr, error) {
+	l, lok := left.(*expr.Row)
+	r, rok := right.(*expr.Row)
+	if !lok || !rok {
+		return expr.NewDistinct(left, right, not, pos)
+	}
+	if len(l.Fields) != len(r.Fields) {
+		return nil, pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
+	}
+	parts := make([]expr.Expr, len(l.Fields))
+	for i := range parts {
+		var err error
+		if parts[i], err = expr.NewDistinct(l.Fields[i], r.Fields[i], not, pos); err != nil {
+			return nil, err
+		}
+	}
+	if len(parts) == 0 {
+		return boolConst(not), nil
+	}
+	return expr.NewLogic(not, parts, pos)
+}
+
+// compareRows compares lists of values: = and <> field by field, the others
+// lexicographically.
+func (x exprBinder) compareRows(op string, l, r []expr.Expr, pos int) (expr.Expr, error) {
+	if len(l) != len(r) {
+		return nil, pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
+	}
+	if len(l) == 1 {
+		return x.operator(op, l[0], r[0], pos)
+	}
+	if len(l) == 0 {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot compare rows of zero length").At(pos)
+	}
+	switch op {
+	case "=", "<>", "!=":
+		parts := make([]expr.Expr, len(l))
+		for i := range l {
+			var err error
+			if parts[i], err = x.operator(op, l[i], r[i], pos); err != nil {
+				return nil, err
+			}
+		}
+		return expr.NewLogic(op == "=", parts, pos)
+	case "<", "<=", ">", ">=":
+		return x.lexicographic(op, l, r, pos)
+	}
+	return nil, pgerror.New(pgerror.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op).
+		WithHint("Row comparison operators must be associated with btree operator families.").At(pos)
+}
+
+// lexicographic is a < x OR (a = x AND (b < y OR …)).
+func (x exprBinder) lexicographic(op string, l, r []expr.Expr, pos int) (expr.Expr, error) {
+	last := len(l) - 1
+	out, err := x.operator(op, l[last], r[last], pos)
+	if err != nil {
+		return nil, err
+	}
+	for i := last - 1; i >= 0; i-- {
+		less, err := x.operator(op[:1], l[i], r[i], pos)
+		if err != nil {
+			return nil, err
+		}
+		eq, err := x.operator("=", l[i], r[i], pos)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = expr.NewLogic(true, []expr.Expr{eq, out}, pos); err != nil {
+			return nil, err
+		}
+		if out, err = expr.NewLogic(false, []expr.Expr{less, out}, pos); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// in binds `x [NOT] IN (list)`.
+func (x exprBinder) in(e *pg.A_Expr, op string, pos int) (expr.Expr, error) {
+	left, err := x.expr(e.Lexpr)
+	if err != nil {
+		return nil, err
+	}
+	not := op == "<>"
+	items := e.Rexpr.GetList().GetItems()
+	list, err := x.exprs(items)
+	if err != nil {
+		return nil, err
+	}
+	row, isRow := left.(*expr.Row)
+	if !isRow {
+		return expr.NewIn(left, list, not, pos)
+	}
+	parts := make([]expr.Expr, len(list))
+	for i, it := range list {
+		r, ok := it.(*expr.Row)
+		if !ok {
+			return expr.NewIn(left, list, not, pos)
+		}
+		if parts[i], err = x.compareRows("=", row.Fields, r.Fields, pos); err != nil {
+			return nil, err
+		}
+	}
+	out := parts[0]
+	if len(parts) > 1 {
+		if out, err = expr.NewLogic(false, parts, pos); err != nil {
+			return nil, err
+		}
+	}
+	if not {
+		return expr.NewNot(out, pos)
+	}
+	return out, nil
+}
+
+// between binds `x [NOT] BETWEEN [SYMMETRIC] lo AND hi`.
+func (x exprBinder) between(e *pg.A_Expr, pos int) (expr.Expr, error) {
+	arg, err := x.expr(e.Lexpr)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := x.exprs(e.Rexpr.GetList().GetItems())
+	if err != nil {
+		return nil, err
+	}
+	not := e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM
+	sym := e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN_SYM || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM
+	return expr.NewBetween(arg, ends[0], ends[1], not, sym, pos)
+}
+
+// typeName resolves a type name of the tree.
+func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
+	names := listNames(t.Names)
+	pos := b.pos(t.Location)
+	name := names[len(names)-1]
+	oid := types.OID(0)
+	if t.PctType {
+		return b.columnType(names, pos)
+	}
+	if len(names) == 1 || names[len(names)-2] == "pg_catalog" {
+		if o, ok := types.ByName(name); ok {
+			oid = o
+		} else if o, ok := foreignTypes[name]; ok {
+			oid = o
+		}
+	}
+	if oid == 0 {
+		return types.Unknown, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", dotted(names)).At(pos)
+	}
+	typ := types.Of(oid)
+	if len(t.Typmods) > 0 {
+		mods, err := b.typmods(t.Typmods, pos)
+		if err != nil {
+			return typ, err
+		}
+		if typ.Mod, err = types.TypmodIn(oid, mods); err != nil {
+			return typ, pgerror.As(err).At(pos)
+		}
+	}
+	if len(t.ArrayBounds) > 0 && !typ.OID.IsArray() {
+		if typ.OID.Array() == 0 {
+			return typ, pgerror.New(pgerror.UndefinedObject, "type \"%s[]\" does not exist", dotted(names)).At(pos)
+		}
+		typ = typ.ArrayType()
+	}
+	return typ, nil
+}
+
+// foreignTypes are the names that Materialize and RisingWave have for types of PostgreSQL.
+var foreignTypes = map[string]types.OID{
+	"string": types.OIDText, "double": types.OIDFloat8, "bytes": types.OIDBytea, "datetime": types.OIDTimestamp,
+	"uint2": types.OIDInt4, "uint4": types.OIDInt8, "uint8": types.OIDNumeric,
+}
+
+func (b *binder) typmods(list []*pg.Node, pos int) ([]int32, error) {
+	var out []int32
+	for _, n := range list {
+		c := n.GetAConst()
+		v, ok := c.GetVal().(*pg.A_Const_Ival)
+		if !ok {
+			return nil, pgerror.New(pgerror.SyntaxError, "type modifiers must be simple constants or identifiers").At(pos)
+		}
+		out = append(out, v.Ival.Ival)
+	}
+	return out, nil
+}
+
+// columnType is the type of `table.column%TYPE`.
+func (b *binder) columnType(names []string, pos int) (types.Type, error) {
+	if len(names) < 2 {
+		return types.Unknown, pgerror.New(pgerror.SyntaxError, "improper %%TYPE reference (too few dotted names): %s", dotted(names)).At(pos)
+	}
+	r := &pg.RangeVar{Relname: names[len(names)-2], Location: -1}
+	if len(names) > 2 {
+		r.Schemaname = names[len(names)-3]
+	}
+	o, err := b.relation(r)
+	if err != nil {
+		return types.Unknown, pgerror.As(err).At(pos)
+	}
+	for _, c := range o.Columns {
+		if c.Name == names[len(names)-1] {
+			return types.Of(c.Type.OID), nil
+		}
+	}
+	return types.Unknown, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", names[len(names)-1], o.Name).At(pos)
+}

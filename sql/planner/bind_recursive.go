@@ -1,0 +1,315 @@
+package planner
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// refersTo reports whether a tree names a relation without a schema. It does
+// not see that an inner WITH may hide the name, nor does PostgreSQL mind.
+func refersTo(n *pg.Node, name string) bool {
+	found := false
+	walkTree(n.ProtoReflect(), func(m proto.Message) bool {
+		if r, ok := m.(*pg.RangeVar); ok && r.Schemaname == "" && r.Relname == name {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// walkTree visits the messages of a tree, parents first; f returns false to stop.
+func walkTree(m protoreflect.Message, f func(proto.Message) bool) bool {
+	if !f(m.Interface()) {
+		return false
+	}
+	going := true
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.Kind() != protoreflect.MessageKind:
+		case fd.IsList():
+			l := v.List()
+			for i := 0; i < l.Len() && going; i++ {
+				going = walkTree(l.Get(i).Message(), f)
+			}
+		default:
+			going = walkTree(v.Message(), f)
+		}
+		return going
+	})
+	return going
+}
+
+// recursionOrder sorts the items of WITH RECURSIVE so that each comes after
+// those that it refers to.
+func (b *binder) recursionOrder(ctes []*cte) ([]*cte, error) {
+	var out []*cte
+	state := map[*cte]int{}
+	var visit func(c *cte) error
+	visit = func(c *cte) error {
+		switch state[c] {
+		case 1:
+			return pgerror.New(pgerror.FeatureNotSupported, "mutual recursion between WITH items is not implemented").At(b.pos(c.node.Location))
+		case 2:
+			return nil
+		}
+		state[c] = 1
+		for _, d := range ctes {
+			if d != c && refersTo(c.node.Ctequery, d.name) {
+				if err := visit(d); err != nil {
+					return err
+				}
+			}
+		}
+		state[c] = 2
+		out = append(out, c)
+		return nil
+	}
+	for _, c := range ctes {
+		if err := visit(c); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// recursiveCTE binds `non-recursive term UNION [ALL] recursive term`.
+func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
+	q := c.node.Ctequery.GetSelectStmt()
+	pos := b.pos(c.node.Location)
+	if q.Op != pg.SetOperation_SETOP_UNION {
+		return pgerror.New(pgerror.InvalidRecursion,
+			"recursive query \"%s\" does not have the form non-recursive-term UNION [ALL] recursive-term", c.name).At(pos)
+	}
+	switch {
+	case len(q.SortClause) > 0:
+		return pgerror.Unsupported("ORDER BY in a recursive query").At(b.pos(nodeLocation(q.SortClause[0])))
+	case q.LimitOffset != nil:
+		return pgerror.Unsupported("OFFSET in a recursive query").At(b.pos(nodeLocation(q.LimitOffset)))
+	case q.LimitCount != nil:
+		return pgerror.Unsupported("LIMIT in a recursive query").At(b.pos(nodeLocation(q.LimitCount)))
+	}
+	if q.WithClause != nil {
+		var err error
+		if s, err = b.with(q.WithClause, parent, s); err != nil {
+			return err
+		}
+	}
+	c.state = cteFirst
+	first, err := b.recursiveTerm(q.Larg, parent, s)
+	if err != nil {
+		return err
+	}
+	if err := resolveOutput(first); err != nil {
+		return err
+	}
+	if err := b.checkRecursion(c, q.Rarg); err != nil {
+		return err
+	}
+	c.cols = first.cols
+	if err := c.rename(b); err != nil {
+		return err
+	}
+	b.nextID++
+	c.recID = b.nextID
+	c.recCols = append([]plan.Column(nil), first.rel.Columns()...)
+	for i := range c.recCols {
+		c.recCols[i].Name, c.recCols[i].NotNull = c.cols[i].name, false
+	}
+	c.state = cteRecursing
+	b.recursing[c.recID] = true
+	step, err := b.recursiveTerm(q.Rarg, parent, s)
+	delete(b.recursing, c.recID)
+	if err != nil {
+		return err
+	}
+	value, err := b.recursiveUnion(c, first, step, q)
+	if err != nil {
+		return err
+	}
+	b.completeCTE(c, &plan.Recursive{
+		IDs: []int{c.recID}, Values: []plan.Rel{value}, Distinct: []bool{!q.All},
+		Body: &plan.LocalGet{ID: c.recID, Cols: c.recCols},
+	})
+	return nil
+}
+
+// recursiveTerm binds one side of the UNION of a recursive query.
+func (b *binder) recursiveTerm(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*boundQuery, error) {
+	q, err := b.query(s, parent, ctes, keepUnknown)
+	if err != nil {
+		return nil, err
+	}
+	return &boundQuery{rel: q.collection(), cols: q.cols}, nil
+}
+
+// recursiveUnion makes the body of the recursion. The types are those of the
+// non-recursive term; the recursive term must agree.
+func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStmt) (plan.Rel, error) {
+	if len(first.cols) != len(step.cols) {
+		return nil, pgerror.New(pgerror.SyntaxError, "each UNION query must have the same number of columns").
+			At(b.pos(firstTargetLocation(q.Rarg)))
+	}
+	before := first.rel.Columns()
+	u, err := combineSets(plan.Union, q.All, "UNION", first, step)
+	if err != nil {
+		return nil, err
+	}
+	for i, col := range u.rel.Columns() {
+		if col.Type.OID != before[i].Type.OID {
+			return nil, pgerror.New(pgerror.DatatypeMismatch,
+				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall",
+				c.name, i+1, before[i].Type, col.Type).
+				WithHint("Cast the output of the non-recursive term to the correct type.").
+				At(b.pos(targetLocation(q.Larg, i)))
+		}
+	}
+	s := u.rel.(*plan.SetOp)
+	s.Cols = c.recCols
+	return s, nil
+}
+
+func targetLocation(s *pg.SelectStmt, i int) int32 {
+	for s.Larg != nil {
+		s = s.Larg
+	}
+	if i < len(s.TargetList) {
+		return nodeLocation(s.TargetList[i].GetResTarget().GetVal())
+	}
+	return -1
+}
+
+// checkRecursion refuses what SQL does not allow in a recursive term: the
+// recursive reference in a subquery, on the nullable side of an outer join, in
+// INTERSECT or EXCEPT, more than once, or under an aggregate.
+func (b *binder) checkRecursion(c *cte, s *pg.SelectStmt) error {
+	k := recursionCheck{b: b, name: c.name}
+	k.query(s, "")
+	return k.err
+}
+
+type recursionCheck struct {
+	b     *binder
+	name  string
+	found int
+	err   error
+}
+
+func (k *recursionCheck) fail(pos int32, format string, args ...any) {
+	if k.err == nil {
+		k.err = pgerror.New(pgerror.InvalidRecursion, format, args...).At(k.b.pos(pos))
+	}
+}
+
+// query looks through a query of the recursive term. where says in what
+// forbidden place it is, "" in none.
+func (k *recursionCheck) query(s *pg.SelectStmt, where string) {
+	switch s.Op {
+	case pg.SetOperation_SETOP_INTERSECT, pg.SetOperation_SETOP_EXCEPT:
+		side := "INTERSECT"
+		if s.Op == pg.SetOperation_SETOP_EXCEPT {
+			side = "EXCEPT"
+		}
+		k.query(s.Larg, where)
+		k.query(s.Rarg, side)
+		return
+	case pg.SetOperation_SETOP_UNION:
+		k.query(s.Larg, where)
+		k.query(s.Rarg, where)
+		return
+	}
+	before := k.found
+	for _, n := range s.FromClause {
+		k.from(n, where)
+	}
+	inSub := func(n proto.Message) {
+		if n == nil {
+			return
+		}
+		walkTree(n.ProtoReflect(), func(m proto.Message) bool {
+			if l, ok := m.(*pg.SubLink); ok && refersTo(l.Subselect, k.name) {
+				k.reference(refLocation(l.Subselect, k.name), "a subquery")
+				return false
+			}
+			return k.err == nil
+		})
+	}
+	for _, t := range s.TargetList {
+		inSub(t)
+	}
+	if s.WhereClause != nil {
+		inSub(s.WhereClause)
+	}
+	if k.found > before && k.err == nil {
+		k.aggregates(s)
+	}
+}
+
+// aggregates refuses an aggregate over the recursive reference.
+func (k *recursionCheck) aggregates(s *pg.SelectStmt) {
+	for _, t := range s.TargetList {
+		walkTree(t.ProtoReflect(), func(m proto.Message) bool {
+			switch m := m.(type) {
+			case *pg.SubLink:
+				return true
+			case *pg.FuncCall:
+				name := m.Funcname[len(m.Funcname)-1].GetString_().GetSval()
+				if m.Over == nil && expr.IsAggregate(name) {
+					k.fail(m.Location, "aggregate functions are not allowed in a recursive query's recursive term")
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+func (k *recursionCheck) from(n *pg.Node, where string) {
+	switch n := n.GetNode().(type) {
+	case *pg.Node_RangeVar:
+		if n.RangeVar.Schemaname == "" && n.RangeVar.Relname == k.name {
+			k.reference(n.RangeVar.Location, where)
+		}
+	case *pg.Node_RangeSubselect:
+		k.query(n.RangeSubselect.Subquery.GetSelectStmt(), where)
+	case *pg.Node_JoinExpr:
+		l, r := where, where
+		switch n.JoinExpr.Jointype {
+		case pg.JoinType_JOIN_LEFT:
+			r = "an outer join"
+		case pg.JoinType_JOIN_RIGHT:
+			l = "an outer join"
+		case pg.JoinType_JOIN_FULL:
+			l, r = "an outer join", "an outer join"
+		}
+		k.from(n.JoinExpr.Larg, l)
+		k.from(n.JoinExpr.Rarg, r)
+	}
+}
+
+func (k *recursionCheck) reference(loc int32, where string) {
+	k.found++
+	switch {
+	case where != "":
+		k.fail(loc, "recursive reference to query \"%s\" must not appear within %s", k.name, where)
+	case k.found > 1:
+		k.fail(loc, "recursive reference to query \"%s\" must not appear more than once", k.name)
+	}
+}
+
+func refLocation(n *pg.Node, name string) int32 {
+	loc := int32(-1)
+	walkTree(n.ProtoReflect(), func(m proto.Message) bool {
+		if r, ok := m.(*pg.RangeVar); ok && r.Schemaname == "" && r.Relname == name {
+			loc = r.Location
+			return false
+		}
+		return true
+	})
+	return loc
+}

@@ -1,0 +1,591 @@
+package planner
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// unknownMode says what becomes of output columns that are literals of unknown type.
+type unknownMode bool
+
+const (
+	resolveUnknown unknownMode = false // they become text
+	keepUnknown    unknownMode = true  // who uses the query decides
+)
+
+// boundQuery is a bound query: rel yields its columns and, after them, columns
+// that are only there to order by.
+type boundQuery struct {
+	rel           plan.Rel
+	cols          []outputColumn
+	order         []plan.SortKey
+	limit, offset expr.Expr
+	ties          bool
+}
+
+// outputColumn is a column of a query's result.
+type outputColumn struct {
+	name     string
+	tableOID uint32
+	attNum   int16
+}
+
+// collection is the query as an unordered collection of its visible columns.
+func (q *boundQuery) collection() plan.Rel {
+	rel := q.rel
+	if q.limit != nil || q.offset != nil {
+		rel = &plan.TopK{Input: rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
+	}
+	return firstColumns(rel, len(q.cols))
+}
+
+// sorted is the query as the root of a plan: a Sort, if it has an order or a limit.
+func (q *boundQuery) sorted() plan.Rel {
+	switch {
+	case q.ties:
+		rel := &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: true}
+		return &plan.Sort{Input: rel, Order: q.order}
+	case q.order != nil || q.limit != nil || q.offset != nil:
+		return &plan.Sort{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset}
+	}
+	return q.rel
+}
+
+// selectItem is an item of a select list. A junk item is only there to order by.
+type selectItem struct {
+	expr     expr.Expr
+	name     string
+	tableOID uint32
+	attNum   int16
+	pos      int
+	junk     bool
+}
+
+// selectState is a query level while it is bound. Aggregates, window functions
+// and set-returning functions stand in expressions as columns with the numbers
+// from aggBase, windowBase and srfBase on, until the nodes that compute them
+// are made.
+type selectState struct {
+	*binder
+	stmt  *pg.SelectStmt
+	scope *scope
+	ctes  *cteScope
+	rel   plan.Rel
+	items []selectItem
+
+	aggs      []aggregate
+	groupings []grouping
+	windows   []windowCall
+	named     map[string]*windowSpec
+	srfs      []srfCall
+	grouped   bool
+	groupBy   []expr.Expr
+	sets      [][]int
+	having    expr.Expr
+	order     []sortItem
+	distinct  []int // items of DISTINCT ON
+}
+
+const (
+	aggBase    = 1 << 20
+	groupBase  = 1 << 22 // grouping()
+	windowBase = 1 << 24
+	srfBase    = 1 << 26
+)
+
+// sortItem is an item of ORDER BY: which select item, and how.
+type sortItem struct {
+	item       int
+	desc       bool
+	nullsFirst bool
+}
+
+// clause is the clause that an expression stands in: what is not allowed in it
+// has the name by which the error tells so.
+type clause struct{ agg, window, srf string }
+
+var (
+	inSelect    = clause{}
+	inWhere     = everything("WHERE")
+	inJoinOn    = clause{"JOIN conditions", "JOIN conditions", "JOIN conditions"}
+	inFunction  = everything("functions in FROM")
+	inGroupBy   = clause{"GROUP BY", "GROUP BY", ""}
+	inHaving    = clause{"", "HAVING", "HAVING"}
+	inOrderBy   = clause{}
+	inLimit     = everything("LIMIT")
+	inOffset    = everything("OFFSET")
+	inValues    = everything("VALUES")
+	inFilter    = everything("FILTER")
+	inWindow    = clause{"", "window definitions", "window definitions"}
+	inReturning = everything("RETURNING")
+	inUpdate    = everything("UPDATE")
+)
+
+func everything(name string) clause { return clause{name, name, name} }
+
+// query binds a query whose outside is parent.
+func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode) (*boundQuery, error) {
+	if s == nil {
+		return nil, pgerror.Unsupported("this statement in a query")
+	}
+	if b.depth++; b.depth > maxDepth {
+		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
+	}
+	defer func() { b.depth-- }()
+	if s.WithClause != nil {
+		var err error
+		if ctes, err = b.with(s.WithClause, parent, ctes); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case s.Op != pg.SetOperation_SETOP_NONE && s.Op != pg.SetOperation_SET_OPERATION_UNDEFINED:
+		return b.setOp(s, parent, ctes, mode)
+	case len(s.ValuesLists) > 0:
+		return b.values(s, parent, ctes, mode)
+	}
+	return b.selectStmt(s, parent, ctes, mode)
+}
+
+// maxDepth bounds the nesting of expressions and queries, in place of the
+// stack limit that PostgreSQL has.
+const maxDepth = 4000
+
+// selectStmt binds a plain SELECT.
+func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode) (*boundQuery, error) {
+	sel := &selectState{binder: b, stmt: s, ctes: ctes, scope: newScope(parent)}
+	sel.scope.sel = sel
+	if err := b.from(sel, s.FromClause); err != nil {
+		return nil, err
+	}
+	if err := sel.targetList(s.TargetList, inSelect); err != nil {
+		return nil, err
+	}
+	preds, err := sel.where(s.WhereClause)
+	if err != nil {
+		return nil, err
+	}
+	sel.rel = filter(sel.rel, preds...)
+	if err := sel.lists(mode); err != nil {
+		return nil, err
+	}
+	if err := sel.compute(); err != nil {
+		return nil, err
+	}
+	return sel.finish()
+}
+
+// in is the binder of expressions of a clause.
+func (sel *selectState) in(c clause) exprBinder {
+	sel.scope.kind = c
+	return exprBinder{binder: sel.binder, scope: sel.scope, ctes: sel.ctes}
+}
+
+// lists binds HAVING, ORDER BY, GROUP BY and DISTINCT, which may refer to the
+// select list.
+func (sel *selectState) lists(mode unknownMode) error {
+	s := sel.stmt
+	var err error
+	if s.HavingClause != nil {
+		if sel.having, err = sel.in(inHaving).condition(s.HavingClause, "HAVING"); err != nil {
+			return err
+		}
+	}
+	if sel.order, err = sel.orderBy(s.SortClause, "ORDER BY"); err != nil {
+		return err
+	}
+	if err := sel.groupClause(); err != nil {
+		return err
+	}
+	if err := sel.distinctClause(); err != nil {
+		return err
+	}
+	for i := range sel.items {
+		it := &sel.items[i]
+		if mode == keepUnknown && s.DistinctClause == nil && !it.junk {
+			continue
+		}
+		if it.expr, err = textIfUnknown(it.expr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textIfUnknown makes text of an expression whose type nothing determined.
+func textIfUnknown(e expr.Expr) (expr.Expr, error) {
+	if e.Type().OID != types.OIDUnknown {
+		return e, nil
+	}
+	return expr.Coerce(e, types.Text, expr.CastImplicit, expr.PosOf(e))
+}
+
+// targetList binds the select list, or that of RETURNING.
+func (sel *selectState) targetList(list []*pg.Node, c clause) error {
+	x := sel.in(c)
+	for _, n := range list {
+		t := n.GetResTarget()
+		if q, ok := starOf(t.Val); ok {
+			items, err := sel.expandStar(sel.scope, q, sel.pos(t.Val.GetColumnRef().GetLocation()))
+			if err != nil {
+				return err
+			}
+			sel.items = append(sel.items, items...)
+			continue
+		}
+		if in := t.Val.GetAIndirection(); in != nil && in.Indirection[len(in.Indirection)-1].GetAStar() != nil {
+			items, err := x.expandRow(in)
+			if err != nil {
+				return err
+			}
+			sel.items = append(sel.items, items...)
+			continue
+		}
+		e, err := x.expr(t.Val)
+		if err != nil {
+			return err
+		}
+		it := selectItem{expr: e, name: t.Name, pos: sel.pos(t.Location)}
+		if it.name == "" {
+			it.name = columnName(t.Val)
+		}
+		if c, ok := e.(*expr.Column); ok {
+			it.tableOID, it.attNum = sel.provenance(c.Index)
+		}
+		sel.items = append(sel.items, it)
+	}
+	return nil
+}
+
+// starOf gives the qualification of `q.*`.
+func starOf(n *pg.Node) ([]string, bool) {
+	c := n.GetColumnRef()
+	if c == nil || c.Fields[len(c.Fields)-1].GetAStar() == nil {
+		return nil, false
+	}
+	return listNames(c.Fields[:len(c.Fields)-1]), true
+}
+
+// provenance tells which table column a column of the scope's row is.
+func (sel *selectState) provenance(index int) (uint32, int16) {
+	for _, e := range sel.scope.entries {
+		for i := range e.columns {
+			if c := &e.columns[i]; c.index == index {
+				return c.tableOID, c.attNum
+			}
+		}
+	}
+	return 0, 0
+}
+
+// orderBy resolves the items of ORDER BY: each is an output column by name or
+// number, or an expression, which becomes a junk item if it is not in the list.
+func (sel *selectState) orderBy(list []*pg.Node, name string) ([]sortItem, error) {
+	var out []sortItem
+	for _, n := range list {
+		sb := n.GetSortBy()
+		i, err := sel.outputItem(sb.Node, name, sel.in(inOrderBy))
+		if err != nil {
+			return nil, err
+		}
+		if sel.items[i].expr, err = textIfUnknown(sel.items[i].expr); err != nil {
+			return nil, err
+		}
+		it := sortItem{item: i}
+		if it.desc, it.nullsFirst, err = sel.direction(sb); err != nil {
+			return nil, err
+		}
+		if err := sel.checkSortable(sel.items[i].expr, sel.pos(sb.Location)); err != nil {
+			return nil, err
+		}
+		dup := false
+		for _, o := range out {
+			dup = dup || o.item == i
+		}
+		if !dup {
+			out = append(out, it)
+		}
+	}
+	return out, nil
+}
+
+// direction reads ASC, DESC, USING and NULLS FIRST or LAST.
+func (b *binder) direction(sb *pg.SortBy) (desc, nullsFirst bool, err error) {
+	desc = sb.SortbyDir == pg.SortByDir_SORTBY_DESC
+	if sb.SortbyDir == pg.SortByDir_SORTBY_USING {
+		switch op := sb.UseOp[len(sb.UseOp)-1].GetString_().GetSval(); op {
+		case "<":
+		case ">":
+			desc = true
+		default:
+			return false, false, pgerror.New(pgerror.WrongObjectType, "operator %s is not a valid ordering operator", op).
+				WithHint("Ordering operators must be \"<\" or \">\" members of btree operator families.").At(b.pos(sb.Location))
+		}
+	}
+	switch sb.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		nullsFirst = true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+	default:
+		nullsFirst = desc
+	}
+	return desc, nullsFirst, nil
+}
+
+// outputItem finds the select item that an item of ORDER BY, GROUP BY or
+// DISTINCT ON means, and adds a junk item for a new expression.
+func (sel *selectState) outputItem(n *pg.Node, name string, x exprBinder) (int, error) {
+	if c := n.GetColumnRef(); c != nil && len(c.Fields) == 1 && c.Fields[0].GetString_() != nil {
+		col := c.Fields[0].GetString_().Sval
+		if name != "GROUP BY" || !sel.isInput(col) {
+			i, err := sel.itemNamed(col, name, sel.pos(c.Location))
+			if err != nil || i >= 0 {
+				return i, err
+			}
+		}
+	}
+	if c := n.GetAConst(); c != nil {
+		return sel.itemNumber(c, name)
+	}
+	e, err := x.expr(n)
+	if err != nil {
+		return 0, err
+	}
+	return sel.itemOf(e), nil
+}
+
+// isInput reports whether the name is a column of the FROM clause, which
+// GROUP BY prefers to an output column.
+func (sel *selectState) isInput(name string) bool {
+	for _, e := range sel.scope.entries {
+		for i := range e.columns {
+			if e.colsVisible && e.columns[i].name == name && !e.columns[i].merged {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// itemNamed is the item with an output name, -1 if there is none.
+func (sel *selectState) itemNamed(col, clause string, pos int) (int, error) {
+	found := -1
+	for i, it := range sel.items {
+		if it.junk || it.name != col {
+			continue
+		}
+		if found >= 0 && !expr.Equal(sel.items[found].expr, it.expr) {
+			return 0, pgerror.New(pgerror.AmbiguousColumn, "%s \"%s\" is ambiguous", clause, col).At(pos)
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found, nil
+}
+
+// itemNumber is the item at a position.
+func (sel *selectState) itemNumber(c *pg.A_Const, clause string) (int, error) {
+	pos := sel.pos(c.Location)
+	v, ok := c.Val.(*pg.A_Const_Ival)
+	if !ok || c.Isnull {
+		return 0, pgerror.New(pgerror.SyntaxError, "non-integer constant in %s", clause).At(pos)
+	}
+	visible := 0
+	for _, it := range sel.items {
+		if !it.junk {
+			visible++
+		}
+	}
+	n := int(v.Ival.Ival)
+	if n < 1 || n > visible {
+		return 0, pgerror.New(pgerror.InvalidColumnReference, "%s position %d is not in select list", clause, n).At(pos)
+	}
+	return n - 1, nil
+}
+
+// itemOf is the item with an expression, added as junk if there is none.
+func (sel *selectState) itemOf(e expr.Expr) int {
+	for i, it := range sel.items {
+		if expr.Equal(it.expr, e) {
+			return i
+		}
+	}
+	sel.items = append(sel.items, selectItem{expr: e, name: "?column?", junk: true})
+	return len(sel.items) - 1
+}
+
+// checkSortable refuses types without an order.
+func (b *binder) checkSortable(e expr.Expr, pos int) error {
+	switch t := e.Type(); t.OID {
+	case types.OIDJSON, types.OIDVoid:
+		return pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
+			WithHint("Use an explicit ordering operator or modify the query.").At(pos)
+	}
+	return nil
+}
+
+// distinctClause resolves DISTINCT and DISTINCT ON against ORDER BY.
+func (sel *selectState) distinctClause() error {
+	d := sel.stmt.DistinctClause
+	if d == nil {
+		return nil
+	}
+	if len(d) == 1 && d[0].GetNode() == nil { // plain DISTINCT
+		for i, it := range sel.items {
+			if it.junk {
+				pos := 0
+				for k, o := range sel.order {
+					if o.item == i {
+						pos = sel.sortPos(k)
+					}
+				}
+				return pgerror.New(pgerror.InvalidColumnReference,
+					"for SELECT DISTINCT, ORDER BY expressions must appear in select list").At(pos)
+			}
+			if it.expr.Type().OID == types.OIDJSON {
+				return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(it.pos)
+			}
+		}
+		return nil
+	}
+	sel.distinct = []int{}
+	seen := map[int]bool{}
+	for _, n := range d {
+		i, err := sel.outputItem(n, "DISTINCT ON", sel.in(inOrderBy))
+		if err != nil {
+			return err
+		}
+		if sel.items[i].expr, err = textIfUnknown(sel.items[i].expr); err != nil {
+			return err
+		}
+		if !seen[i] {
+			seen[i] = true
+			sel.distinct = append(sel.distinct, i)
+		}
+	}
+	for k, o := range sel.order {
+		if k < len(sel.distinct) && !seen[o.item] {
+			return pgerror.New(pgerror.InvalidColumnReference,
+				"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(sel.pos(sel.stmt.DistinctClause[0].GetColumnRef().GetLocation()))
+		}
+	}
+	return nil
+}
+
+// sortPos is the position of the k-th ORDER BY expression.
+func (sel *selectState) sortPos(k int) int {
+	if k >= len(sel.stmt.SortClause) {
+		return 0
+	}
+	return sel.pos(nodeLocation(sel.stmt.SortClause[k].GetSortBy().GetNode()))
+}
+
+// finish makes the output: the projection, DISTINCT, and the order and limit.
+func (sel *selectState) finish() (*boundQuery, error) {
+	p := &plan.Project{Input: sel.rel}
+	q := &boundQuery{}
+	in := sel.rel.Columns()
+	at := make([]int, len(sel.items)) // output column of each item
+	for _, junk := range []bool{false, true} {
+		for i, it := range sel.items {
+			if it.junk != junk {
+				continue
+			}
+			at[i] = len(p.Exprs)
+			p.Exprs = append(p.Exprs, it.expr)
+			p.Cols = append(p.Cols, plan.Column{Name: it.name, Type: it.expr.Type(), NotNull: neverNullIn(it.expr, in)})
+			if !junk {
+				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum})
+			}
+		}
+	}
+	q.rel = p
+	for _, o := range sel.order {
+		q.order = append(q.order, plan.SortKey{Col: at[o.item], Desc: o.desc, NullsFirst: o.nullsFirst})
+	}
+	switch {
+	case sel.distinct != nil:
+		t := &plan.TopK{Input: p, Order: q.order, Limit: int64Const(1)}
+		for _, i := range sel.distinct {
+			t.Partition = append(t.Partition, at[i])
+		}
+		q.rel = t
+	case sel.stmt.DistinctClause != nil:
+		q.rel = &plan.Distinct{Input: p}
+	}
+	return q, sel.limits(q, sel.stmt)
+}
+
+// neverNullIn reports whether an expression over the columns in is never NULL.
+func neverNullIn(e expr.Expr, in []plan.Column) bool {
+	switch e := e.(type) {
+	case *expr.Column:
+		return e.Index < len(in) && in[e.Index].NotNull
+	case *expr.Const:
+		return !e.Val.Null(0)
+	}
+	return false
+}
+
+// limitExprs binds LIMIT, OFFSET and FETCH.
+func (b *binder) limitExprs(x exprBinder, s *pg.SelectStmt, q *boundQuery) error {
+	var err error
+	if s.LimitOffset != nil {
+		x.scope.kind = inOffset
+		if q.offset, err = x.limit(s.LimitOffset, "OFFSET"); err != nil {
+			return err
+		}
+	}
+	if s.LimitCount != nil {
+		x.scope.kind = inLimit
+		if q.limit, err = x.limit(s.LimitCount, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	q.ties = s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES
+	if q.ties && len(q.order) == 0 {
+		return pgerror.New(pgerror.SyntaxError, "WITH TIES cannot be specified without ORDER BY clause")
+	}
+	return nil
+}
+
+func (sel *selectState) limits(q *boundQuery, s *pg.SelectStmt) error {
+	return sel.limitExprs(exprBinder{binder: sel.binder, scope: sel.scope, ctes: sel.ctes}, s, q)
+}
+
+// limit binds the count of LIMIT or OFFSET; NULL and ALL are none.
+func (x exprBinder) limit(n *pg.Node, name string) (expr.Expr, error) {
+	if c := n.GetAConst(); c != nil && c.Isnull {
+		return nil, nil
+	}
+	pos := x.pos(nodeLocation(n))
+	e, err := x.expr(n)
+	if err != nil {
+		return nil, err
+	}
+	if expr.Any(e, func(e expr.Expr) bool { _, ok := e.(*expr.Column); return ok }) {
+		return nil, pgerror.New(pgerror.InvalidColumnReference, "argument of %s must not contain variables", name).At(pos)
+	}
+	if !expr.CanCoerce(e.Type(), types.Int8, expr.CastAssignment) {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type bigint, not type %s", name, e.Type()).At(pos)
+	}
+	if e, err = expr.Coerce(e, types.Int8, expr.CastAssignment, pos); err != nil {
+		return nil, err
+	}
+	if v, ok := plan.IntConst(e); ok && v < 0 {
+		code := pgerror.InvalidRowCountInLimit
+		if name == "OFFSET" {
+			code = pgerror.InvalidRowCountInOffset
+		}
+		return nil, pgerror.New(code, "%s must not be negative", name)
+	}
+	if name == "OFFSET" && plan.IsInt(e, 0) {
+		return nil, nil
+	}
+	return e, nil
+}

@@ -1,0 +1,532 @@
+package planner
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// srfCall is a set-returning function in the expressions of a query level. Its
+// columns stand in them as the placeholders from first on.
+type srfCall struct {
+	fn    *expr.TableFunction
+	args  []expr.Expr
+	cols  []plan.Column
+	first int // number of its first placeholder, from srfBase
+	pos   int
+}
+
+// setFunction binds a set-returning function in an expression.
+func (x exprBinder) setFunction(name string, args []expr.Expr, opts expr.CallOptions) (expr.Expr, error) {
+	first, cols, err := x.placeSet(name, args, opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(cols) == 1 {
+		return &expr.Column{Index: srfBase + first, Typ: cols[0].Type, Name: name}, nil
+	}
+	fields := make([]expr.Expr, len(cols))
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		fields[i] = &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}
+		names[i] = c.Name
+	}
+	row := expr.NewRow(fields)
+	x.rowNames[row] = names
+	return row, nil
+}
+
+// placeSet registers a set-returning function with the query level.
+func (x exprBinder) placeSet(name string, args []expr.Expr, opts expr.CallOptions) (int, []plan.Column, error) {
+	sel := x.scope.sel
+	if sel == nil || x.scope.kind.srf != "" {
+		return 0, nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", x.scope.kind.srf).At(opts.Pos)
+	}
+	fn, args, cols, err := resolveSet(name, args, opts)
+	if err != nil {
+		return 0, nil, err
+	}
+	first := 0
+	if n := len(sel.srfs); n > 0 {
+		first = sel.srfs[n-1].first + len(sel.srfs[n-1].cols)
+	}
+	sel.srfs = append(sel.srfs, srfCall{fn: fn, args: args, cols: cols, first: first, pos: opts.Pos})
+	return first, cols, nil
+}
+
+// resolveSet resolves a set-returning function and names its columns.
+func resolveSet(name string, args []expr.Expr, opts expr.CallOptions) (*expr.TableFunction, []expr.Expr, []plan.Column, error) {
+	fn, args, typs, err := expr.ResolveTableFunction(name, args, opts)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	cols := make([]plan.Column, len(typs))
+	for i, t := range typs {
+		cols[i] = plan.Column{Name: name, Type: t}
+		if i < len(fn.Names) && fn.Names[i] != "" {
+			cols[i].Name = fn.Names[i]
+		}
+	}
+	return fn, args, cols, nil
+}
+
+// fieldOfCall binds `(f(…)).column` of a set-returning function: only that
+// column is taken. done is how many steps of the indirection it covers.
+func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, err error) {
+	f := in.Arg.GetFuncCall()
+	if f == nil || len(in.Indirection) == 0 || in.Indirection[0].GetString_() == nil {
+		return nil, 0, nil
+	}
+	name, err := x.funcName(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !expr.IsTableFunction(name) || expr.IsFunction(name) {
+		return nil, 0, nil
+	}
+	args, names, err := x.args(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	pos := x.pos(f.Location)
+	first, cols, err := x.placeSet(name, args, expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names})
+	if err != nil {
+		return nil, 0, err
+	}
+	field := in.Indirection[0].GetString_().Sval
+	for i, c := range cols {
+		if c.Name == field && len(cols) > 1 {
+			return &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}, 1, nil
+		}
+	}
+	return nil, 0, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type record", field).At(pos)
+}
+
+// expandRow binds `(row).*` in a select list.
+func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
+	arg := in.Arg
+	if len(in.Indirection) > 1 {
+		return nil, pgerror.Unsupported("this row expansion").At(x.pos(nodeLocation(in.Arg)))
+	}
+	e, err := x.expr(arg)
+	if err != nil {
+		return nil, err
+	}
+	row, ok := e.(*expr.Row)
+	names := x.rowNames[e]
+	if !ok || names == nil {
+		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", e.Type()).At(x.pos(nodeLocation(in.Arg)))
+	}
+	var out []selectItem
+	for i, f := range row.Fields {
+		out = append(out, selectItem{expr: f, name: names[i]})
+	}
+	return out, nil
+}
+
+// flatMap makes the nodes of the set-returning functions in the expressions:
+// those that do not depend on each other run in step.
+func (sel *selectState) flatMap() error {
+	done := map[int]int{} // column of each placeholder
+	left := make([]int, len(sel.srfs))
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 0 {
+		var now, later []int
+		for _, i := range left {
+			ready := true
+			for _, a := range sel.srfs[i].args {
+				ready = ready && !hasPlaceholder(a, srfBase, srfBase<<1)
+			}
+			if ready {
+				now = append(now, i)
+			} else {
+				later = append(later, i)
+			}
+		}
+		sel.flatMapStep(now, done)
+		sel.resolveSets(done)
+		left = later
+	}
+	return nil
+}
+
+// resolveSets replaces the placeholders whose columns are known.
+func (sel *selectState) resolveSets(done map[int]int) {
+	top := 0
+	for k := range done {
+		top = max(top, k+1)
+	}
+	// Placeholders in use are exactly those of functions that have been made,
+	// or have a greater number.
+	sel.resolvePlaceholders(srfBase, srfBase+top, func(i int) int {
+		if c, ok := done[i]; ok {
+			return c
+		}
+		return srfBase + i
+	})
+}
+
+// flatMapStep adds the functions of one step to the relation.
+func (sel *selectState) flatMapStep(calls []int, done map[int]int) {
+	in := sel.rel.Columns()
+	place := func(c *srfCall, at int) {
+		for i := range c.cols {
+			done[c.first+i] = at + i
+		}
+	}
+	if len(calls) == 1 {
+		c := &sel.srfs[calls[0]]
+		sel.rel = &plan.FlatMap{Input: sel.rel, Fn: c.fn, Args: c.args, Cols: append(in[:len(in):len(in)], c.cols...)}
+		place(c, len(in))
+		return
+	}
+	var right plan.Rel
+	for _, i := range calls {
+		c := &sel.srfs[i]
+		args := make([]expr.Expr, len(c.args))
+		for j, a := range c.args {
+			args[j] = sel.deepen(a)
+		}
+		if right == nil {
+			place(c, len(in))
+		} else {
+			place(c, len(in)+plan.Arity(right)-1)
+		}
+		right = inStep(right, numbered(c.fn, args, c.cols))
+	}
+	sel.rel = &plan.Join{Kind: plan.JoinInner, Left: sel.rel, Right: right, Lateral: true}
+}
+
+// numbered is the rows of a function with their numbers as last column.
+func numbered(fn *expr.TableFunction, args []expr.Expr, cols []plan.Column) plan.Rel {
+	all := append(cols[:len(cols):len(cols)], plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+	return &plan.FlatMap{Input: unit(), Fn: fn, Args: args, Ordinality: true, Cols: all}
+}
+
+// inStep joins two numbered relations row by row; the shorter one is filled up
+// with NULLs. left may be nil.
+func inStep(left, right plan.Rel) plan.Rel {
+	if left == nil {
+		return right
+	}
+	nl, nr := plan.Arity(left), plan.Arity(right)
+	l := plan.Ref(left, nl-1)
+	r := plan.Ref(right, nr-1)
+	r.Index += nl
+	j := &plan.Join{Kind: plan.JoinFull, Left: left, Right: right, On: []expr.Expr{mustOp("=", l, r)}}
+	cols := j.Columns()
+	p := &plan.Project{Input: j}
+	for i := range cols {
+		if i != nl-1 && i != nl+nr-1 {
+			p.Exprs = append(p.Exprs, plan.RefTo(cols, i))
+			p.Cols = append(p.Cols, cols[i])
+		}
+	}
+	p.Exprs = append(p.Exprs, &expr.Coalesce{Args: []expr.Expr{l, r}, Typ: types.Int8})
+	p.Cols = append(p.Cols, plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+	return p
+}
+
+// tableCall is one function of a FROM item, bound over some row.
+type tableCall struct {
+	set  *expr.TableFunction // nil for a scalar function
+	args []expr.Expr
+	call expr.Expr
+	cols []plan.Column
+	// fields makes, for functions of json records with a column definition list,
+	// the columns of the function's one value, which has the type raw.
+	fields func(elem expr.Expr) ([]expr.Expr, error)
+	raw    types.Type
+}
+
+// produced are the columns as the function itself yields them.
+func (c *tableCall) produced() []plan.Column {
+	if c.fields != nil {
+		return []plan.Column{{Name: "value", Type: c.raw}}
+	}
+	return c.cols
+}
+
+// joinFunction joins a single function that may use the columns of the left
+// side without a lateral join: as a FlatMap, or a projection. Nil without an
+// error leaves the item to the general way.
+func (f fromBinder) joinFunction(left *fromItem, fn *pg.RangeFunction, env *scope, kind plan.JoinKind, on onFunc) (*fromItem, error) {
+	if kind != plan.JoinInner && kind != plan.JoinLeft || f.functionCount(fn) != 1 {
+		return nil, nil
+	}
+	if kind == plan.JoinLeft && on != nil {
+		return nil, nil
+	}
+	s := newScope(env)
+	s.lateral, s.entries, s.kind = true, left.entries, inFunction
+	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}
+	call, err := x.tableCall(fn.Functions[0].GetList().GetItems(), fn)
+	if err != nil {
+		return nil, err
+	}
+	rel, e, err := functionRel(left.rel, call, fn)
+	if err != nil {
+		return nil, err
+	}
+	right := &fromItem{entries: []*entry{e}}
+	if err := checkNames(left.entries, right.entries); err != nil {
+		return nil, err
+	}
+	item := &fromItem{
+		rel:     rel,
+		entries: append(left.entries[:len(left.entries):len(left.entries)], e),
+		hidden:  left.hidden,
+	}
+	if on != nil {
+		preds, err := on(left, right)
+		if err != nil {
+			return nil, err
+		}
+		item.rel = filter(item.rel, preds...)
+	}
+	return item, nil
+}
+
+// functionCount is how many functions run in step: unnest of several arrays is several.
+func (f fromBinder) functionCount(fn *pg.RangeFunction) int {
+	if len(fn.Functions) == 1 {
+		c := fn.Functions[0].GetList().GetItems()[0].GetFuncCall()
+		if c != nil && c.Funcname[len(c.Funcname)-1].GetString_().GetSval() == "unnest" && len(c.Args) > 1 {
+			return len(c.Args)
+		}
+	}
+	return len(fn.Functions)
+}
+
+// functionRel adds the columns of a function to a relation.
+func functionRel(in plan.Rel, c *tableCall, fn *pg.RangeFunction) (plan.Rel, *entry, error) {
+	base := plan.Arity(in)
+	var rel plan.Rel
+	if c.set != nil {
+		cols := append(in.Columns(), c.produced()...)
+		if fn.Ordinality {
+			cols = append(cols, plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+		}
+		rel = &plan.FlatMap{Input: in, Fn: c.set, Args: c.args, Ordinality: fn.Ordinality, Cols: cols}
+	} else {
+		exprs := []expr.Expr{c.call}
+		cols := c.produced()
+		if fn.Ordinality {
+			exprs = append(exprs, int64Const(1))
+			cols = append(cols[:len(cols):len(cols)], plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+		}
+		rel = extend(in, exprs, cols)
+	}
+	if c.fields != nil {
+		var err error
+		if rel, err = expandFields(rel, base, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	e, err := functionEntry(rel.Columns()[base:], c, fn)
+	if err != nil {
+		return nil, nil, err
+	}
+	shift([]*entry{e}, base)
+	return rel, e, nil
+}
+
+// expandFields replaces the one column of a function of json records by the
+// columns that were defined for it.
+func expandFields(rel plan.Rel, base int, c *tableCall) (plan.Rel, error) {
+	in := rel.Columns()
+	exprs, err := c.fields(plan.RefTo(in, base))
+	if err != nil {
+		return nil, err
+	}
+	p := &plan.Project{Input: rel}
+	for i := range in {
+		if i != base {
+			p.Exprs, p.Cols = append(p.Exprs, plan.RefTo(in, i)), append(p.Cols, in[i])
+			continue
+		}
+		p.Exprs, p.Cols = append(p.Exprs, exprs...), append(p.Cols, c.cols...)
+	}
+	return p, nil
+}
+
+// functionEntry makes the entry of a function in FROM. A function with a
+// single unnamed column gives it the alias's name.
+func functionEntry(cols []plan.Column, c *tableCall, fn *pg.RangeFunction) (*entry, error) {
+	e := newEntry("", cols)
+	if len(fn.Functions) == 1 {
+		if f := fn.Functions[0].GetList().GetItems()[0].GetFuncCall(); f != nil {
+			e.name = f.Funcname[len(f.Funcname)-1].GetString_().GetSval()
+		} else if len(c.cols) > 0 {
+			e.name = c.cols[0].Name
+		}
+		named := c.set != nil && len(c.set.Names) > 0 && c.set.Names[0] != ""
+		if fn.Alias != nil && len(c.cols) == 1 && c.fields == nil && !named {
+			e.columns[0].name = fn.Alias.Aliasname
+		}
+	}
+	return e, e.rename(fn.Alias, 0)
+}
+
+// tableCall binds a function of a FROM item; item is the function and its
+// column definitions.
+func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall, error) {
+	defs := fn.Coldeflist
+	if len(item) > 1 && item[1].GetList() != nil {
+		defs = item[1].GetList().Items
+	}
+	call := item[0].GetFuncCall()
+	if call == nil { // CURRENT_USER, COALESCE(…) and the like
+		e, err := x.expr(item[0])
+		if err != nil {
+			return nil, err
+		}
+		return &tableCall{call: e, cols: []plan.Column{{Name: columnName(item[0]), Type: e.Type()}}}, nil
+	}
+	name, err := x.funcName(call)
+	if err != nil {
+		return nil, err
+	}
+	if len(defs) > 0 {
+		return x.recordCall(call, name, defs)
+	}
+	if !expr.IsTableFunction(name) || expr.IsFunction(name) {
+		e, err := x.funcCall(call)
+		if err != nil {
+			return nil, err
+		}
+		return &tableCall{call: e, cols: []plan.Column{{Name: name, Type: e.Type()}}}, nil
+	}
+	args, names, err := x.args(call)
+	if err != nil {
+		return nil, err
+	}
+	c := &tableCall{}
+	opts := expr.CallOptions{Pos: x.pos(call.Location), Variadic: call.FuncVariadic, ArgNames: names}
+	c.set, c.args, c.cols, err = resolveSet(name, args, opts)
+	return c, err
+}
+
+// rangeFunction binds a function item that stands alone, or one of several
+// functions in step (ROWS FROM).
+func (f fromBinder) rangeFunction(fn *pg.RangeFunction, env *scope) (*fromItem, error) {
+	s := newScope(env)
+	s.kind = inFunction
+	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}
+	if f.functionCount(fn) == 1 {
+		c, err := x.tableCall(fn.Functions[0].GetList().GetItems(), fn)
+		if err != nil {
+			return nil, err
+		}
+		rel, e, err := functionRel(unit(), c, fn)
+		if err != nil {
+			return nil, err
+		}
+		return &fromItem{rel: rel, entries: []*entry{e}}, nil
+	}
+	return f.rowsFrom(x, fn)
+}
+
+// rowsFrom joins several functions row by row.
+func (f fromBinder) rowsFrom(x exprBinder, fn *pg.RangeFunction) (*fromItem, error) {
+	items := make([][]*pg.Node, 0, len(fn.Functions))
+	for _, n := range fn.Functions {
+		items = append(items, n.GetList().GetItems())
+	}
+	if len(items) == 1 { // unnest(a, b, …)
+		call := items[0][0].GetFuncCall()
+		items = items[:0]
+		for _, a := range call.Args {
+			one := &pg.FuncCall{Funcname: call.Funcname, Args: []*pg.Node{a}, Location: call.Location}
+			items = append(items, []*pg.Node{{Node: &pg.Node_FuncCall{FuncCall: one}}})
+		}
+	}
+	plain := &pg.RangeFunction{Ordinality: true}
+	var rel plan.Rel
+	for _, item := range items {
+		c, err := x.tableCall(item, plain)
+		if err != nil {
+			return nil, err
+		}
+		one, _, err := functionRel(unit(), c, &pg.RangeFunction{Ordinality: true, Functions: []*pg.Node{}})
+		if err != nil {
+			return nil, err
+		}
+		rel = inStep(rel, one)
+	}
+	if !fn.Ordinality {
+		rel = firstColumns(rel, plan.Arity(rel)-1)
+	}
+	e := newEntry("", rel.Columns())
+	if len(fn.Functions) == 1 {
+		e.name = "unnest"
+	}
+	if err := e.rename(fn.Alias, 0); err != nil {
+		return nil, err
+	}
+	return &fromItem{rel: rel, entries: []*entry{e}}, nil
+}
+
+// recordCall binds a function that returns records, whose columns the query
+// defines: those of json.
+func (x exprBinder) recordCall(call *pg.FuncCall, name string, defs []*pg.Node) (*tableCall, error) {
+	pos := x.pos(call.Location)
+	c := &tableCall{}
+	for _, n := range defs {
+		d := n.GetColumnDef()
+		typ, err := x.typeName(d.TypeName)
+		if err != nil {
+			return nil, err
+		}
+		c.cols = append(c.cols, plan.Column{Name: d.Colname, Type: typ})
+	}
+	args, _, err := x.args(call)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "json_to_recordset", "jsonb_to_recordset":
+		c.set, c.args, _, err = resolveSet(name[:len(name)-len("to_recordset")]+"array_elements", args, expr.CallOptions{Pos: pos})
+	case "json_to_record", "jsonb_to_record":
+		want := types.JSON
+		if name == "jsonb_to_record" {
+			want = types.JSONB
+		}
+		if len(args) != 1 || !expr.CanCoerce(args[0].Type(), want, expr.CastImplicit) {
+			return nil, x.noFunction(name, args, pos)
+		}
+		c.call, err = expr.Coerce(args[0], want, expr.CastImplicit, pos)
+	default:
+		return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is only allowed for functions returning \"record\"").At(pos)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.raw = types.JSON; name[:5] == "jsonb" {
+		c.raw = types.JSONB
+	}
+	cols := c.cols
+	c.fields = func(elem expr.Expr) ([]expr.Expr, error) {
+		out := make([]expr.Expr, len(cols))
+		for i, col := range cols {
+			op := "->>"
+			if col.Type.OID == types.OIDJSON || col.Type.OID == types.OIDJSONB {
+				op = "->"
+			}
+			v, err := expr.NewOp(op, elem, unknownConst(col.Name, pos), pos)
+			if err != nil {
+				return nil, err
+			}
+			if out[i], err = expr.Coerce(v, col.Type, expr.CastExplicit, pos); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return c, nil
+}
