@@ -100,6 +100,9 @@ func (a *Acc) count(scale int32, mult int64) {
 }
 
 func (a *Acc) countOther(scale int32, mult int64) {
+	if mult == 0 {
+		return
+	}
 	ex := a.extra()
 	for i := range ex.scales {
 		if s := &ex.scales[i]; s.scale == scale {

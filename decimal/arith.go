@@ -4,12 +4,18 @@ import "math/big"
 
 // Add is a+b. The scale is the greater of the two.
 func Add(dst, a, b []byte) ([]byte, error) {
+	if r, ok := addWords(dst, a, b, 0); ok {
+		return r, nil
+	}
 	x, y := decode(a), decode(b)
 	return addSigned(dst, &x, &y)
 }
 
 // Sub is a-b. The scale is the greater of the two.
 func Sub(dst, a, b []byte) ([]byte, error) {
+	if r, ok := addWords(dst, a, b, negBit); ok {
+		return r, nil
+	}
 	x, y := decode(a), decode(b)
 	y.negate()
 	return addSigned(dst, &x, &y)
@@ -87,6 +93,9 @@ func addNums(x, y *num) num {
 
 // Mul is a*b. The scale is the sum of the two.
 func Mul(dst, a, b []byte) ([]byte, error) {
+	if r, ok := mulWords(dst, a, b); ok {
+		return r, nil
+	}
 	x, y := decode(a), decode(b)
 	if x.form|y.form != finite {
 		r := mulSpecial(&x, &y)

@@ -9,6 +9,9 @@ import (
 // Compare orders numbers as SQL does: -Infinity, the finite ones by value,
 // Infinity, NaN; NaN equals itself.
 func Compare(a, b []byte) int {
+	if c, ok := compareWords(a, b); ok {
+		return c
+	}
 	x, y := decode(a), decode(b)
 	if x.form|y.form != finite {
 		return formRank(x.form) - formRank(y.form)
