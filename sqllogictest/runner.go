@@ -46,7 +46,8 @@ type fileRunner struct {
 	views     *viewPlan
 	edits     []edit
 	done      int
-	stop      bool
+	halted    bool // nothing more is to be read
+	stop      bool // nothing more is to be judged
 }
 
 const (
@@ -71,7 +72,7 @@ func (f *fileRunner) run() {
 		f.views = planViews(f, records)
 	}
 	for i, r := range records {
-		if f.stop || f.ctx.Err() != nil {
+		if f.halted || f.stop || f.ctx.Err() != nil {
 			break
 		}
 		f.record(r)
@@ -80,7 +81,7 @@ func (f *fileRunner) run() {
 		}
 	}
 	f.drain()
-	if err != nil && !f.stop {
+	if err != nil && !f.halted && !f.stop {
 		f.fail(&record{kind: kindUnreadable, file: &source{f.script.path, f.script.shown}}, &verdict{reason: "cannot read: " + err.Error()})
 	}
 	f.reset()
@@ -97,7 +98,7 @@ func (f *fileRunner) record(r *record) {
 	switch r.kind {
 	case kindStatement, kindQuery, kindSystem, kindLet:
 		if f.done++; f.opt.MaxRecords > 0 && f.done > f.opt.MaxRecords {
-			f.stop = true
+			f.halted = true
 			return
 		}
 	}
@@ -113,28 +114,33 @@ func (f *fileRunner) record(r *record) {
 	case kindStatement, kindQuery:
 		f.statement(r)
 	case kindHalt:
-		f.stop = true
-	case kindHashThreshold:
-		f.drain()
-		f.threshold = r.count
-	case kindControl:
-		f.drain()
-		f.control(r.args)
-	case kindSleep:
-		f.drain()
-		f.sleep(r.pause)
-	case kindLet:
-		if !f.opt.Substitute {
-			f.skip(r)
-			return
+		f.halted = true
+	case kindHashThreshold, kindControl, kindSleep, kindLet, kindBad:
+		if f.drain() {
+			f.directive(r)
 		}
-		f.drain()
-		f.let(r)
-	case kindBad:
-		f.drain()
-		f.fail(r, &verdict{reason: "unknown record: " + r.arg})
 	default:
 		f.skip(r)
+	}
+}
+
+// directive runs an entry that is no plain statement, all answers being in.
+func (f *fileRunner) directive(r *record) {
+	switch r.kind {
+	case kindHashThreshold:
+		f.threshold = r.count
+	case kindControl:
+		f.control(r.args)
+	case kindSleep:
+		f.sleep(r.pause)
+	case kindLet:
+		if f.opt.Substitute {
+			f.let(r)
+		} else {
+			f.skip(r)
+		}
+	case kindBad:
+		f.fail(r, &verdict{reason: "unknown record: " + r.arg})
 	}
 }
 
@@ -236,16 +242,16 @@ func (f *fileRunner) statement(r *record) {
 	}
 	sql := f.text(r)
 	if r.conn != "" || r.tries > 1 || mayCopy(sql) || f.views.wants(r) {
-		f.drain()
-		f.alone(r, sql)
+		if f.drain() {
+			f.alone(r, sql)
+		}
 		return
 	}
-	if len(sql) > maxBytes/2 {
-		f.drain()
+	if len(sql) > maxBytes/2 && !f.drain() {
+		return
 	}
 	c, err := f.client("")
 	if err != nil {
-		f.drain()
 		f.fail(r, &verdict{reason: err.Error()})
 		return
 	}
@@ -276,7 +282,7 @@ func mayCopy(sql string) bool {
 }
 
 func (f *fileRunner) send(c *client, sql string) {
-	c.queue(sql, f.opt.Extended && !manyStatements(sql))
+	c.queue(sql, f.opt.Extended && !manyStatements(sql) && !mayCopy(sql))
 }
 
 // manyStatements reports whether there may be a second statement, which the
@@ -286,11 +292,12 @@ func manyStatements(sql string) bool {
 	return i >= 0 && strings.TrimSpace(sql[i+1:]) != ""
 }
 
-// drain waits for all answers.
-func (f *fileRunner) drain() {
+// drain waits for all answers; false: the run is to end.
+func (f *fileRunner) drain() bool {
 	if len(f.pending) > 0 {
 		f.judgePending(len(f.pending))
 	}
+	return !f.stop
 }
 
 // judgePending receives and judges the answers of the n oldest records sent.

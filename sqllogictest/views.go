@@ -75,8 +75,7 @@ func (p *viewPlan) wants(r *record) bool { return p != nil && p.sampled[r] }
 // after makes the views that are due behind record i.
 func (p *viewPlan) after(i int) {
 	for _, r := range p.due[i] {
-		p.f.drain()
-		if p.f.stop {
+		if !p.f.drain() {
 			return
 		}
 		p.made[r] = p.create(p.name(r, "before"), p.f.text(r), len(r.types))
