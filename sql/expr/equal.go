@@ -32,7 +32,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Index == b.Index && a.Depth == b.Depth
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && sameFunction(a.Fn, b.Fn) && equalAll(a.Args, b.Args)
+		return ok && sameFunction(a.Fn, b.Fn) && a.Variadic == b.Variadic && equalAll(a.Args, b.Args)
 	case *Logic:
 		b, ok := b.(*Logic)
 		return ok && a.And == b.And && equalAll(a.Args, b.Args)

@@ -42,6 +42,9 @@ type Call struct {
 	Typ  types.Type
 	Pos  int
 	Cast bool // print as Args[0]::Typ
+	// Variadic says that the last argument is an array of arguments: the call
+	// was written with VARIADIC.
+	Variadic bool
 }
 
 // Logic is AND or OR over two or more arguments, three-valued, evaluated left

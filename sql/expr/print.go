@@ -178,7 +178,16 @@ func (p *printer) call(c *Call) {
 		p.subscript(c)
 	default:
 		p.WriteString(c.Fn.Name + "(")
-		p.list(c.Args, ", ")
+		if last := len(c.Args) - 1; c.Variadic {
+			p.list(c.Args[:last], ", ")
+			if last > 0 {
+				p.WriteString(", ")
+			}
+			p.WriteString("VARIADIC ")
+			p.expr(c.Args[last])
+		} else {
+			p.list(c.Args, ", ")
+		}
 		p.WriteByte(')')
 	}
 }

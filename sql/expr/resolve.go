@@ -54,7 +54,7 @@ func NewCall(name string, args []Expr, opts CallOptions) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Call{Fn: fn, Args: full, Typ: ret, Pos: opts.Pos}, nil
+	return &Call{Fn: fn, Args: full, Typ: ret, Pos: opts.Pos, Variadic: opts.Variadic && !c.variadic}, nil
 }
 
 // castByName is the rule that `typename(x)` is a cast where no function of that
@@ -121,7 +121,7 @@ func signatureText(name string, args []Expr, opts CallOptions) string {
 			b.WriteString(opts.ArgNames[k])
 			b.WriteString(" => ")
 		}
-		b.WriteString(a.Type().String())
+		b.WriteString(a.Type().OID.Name())
 	}
 	b.WriteByte(')')
 	return b.String()
@@ -363,9 +363,9 @@ func findOperator(op string, in []types.OID, pos int) (*Function, error) {
 
 func operatorText(op string, in []types.OID) string {
 	if len(in) == 1 {
-		return op + " " + types.Of(in[0]).String()
+		return op + " " + in[0].Name()
 	}
-	return types.Of(in[0]).String() + " " + op + " " + types.Of(in[1]).String()
+	return in[0].Name() + " " + op + " " + in[1].Name()
 }
 
 func oidsOf(es []Expr) []types.OID {
@@ -400,7 +400,7 @@ func Coerce(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 // CoerceToBool is for conditions; context names the clause ("WHERE", "CASE/WHEN", …).
 func CoerceToBool(e Expr, context string, pos int) (Expr, error) {
 	if t := e.Type(); !CanCoerce(t, types.Bool, CastAssignment) || t.OID != types.OIDBool && t.OID != types.OIDUnknown {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", context, types.Bool, t).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", context, "boolean", t.OID.Name()).At(pos)
 	}
 	return coerce(e, types.Bool, CastAssignment, pos)
 }
@@ -425,7 +425,7 @@ func CommonType(exprs []Expr, context string) (types.Type, error) {
 		case typ.OID == types.OIDUnknown:
 			typ = types.Of(t.OID)
 		case categoryOf(t.OID) != categoryOf(typ.OID):
-			return typ, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched", context, typ, types.Of(t.OID)).At(PosOf(e))
+			return typ, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched", context, typ.OID.Name(), t.OID.Name()).At(PosOf(e))
 		case !preferred(typ.OID) && canCoerce(typ.OID, t.OID, CastImplicit) && !canCoerce(t.OID, typ.OID, CastImplicit):
 			typ = types.Of(t.OID)
 		}
@@ -435,7 +435,7 @@ func CommonType(exprs []Expr, context string) (types.Type, error) {
 	}
 	for _, e := range exprs {
 		if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
-			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t, typ).At(PosOf(e))
+			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
 		}
 	}
 	return typ, nil
