@@ -61,7 +61,7 @@ start_postgres() {
     data=$(mktemp -d /tmp/streamdb-test-pg.XXXXXX); chown postgres "$data"; echo "$data" >"$run/pg.data"
     data=$data/data
   fi
-  pg_as "$bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C >"$run/initdb.log" 2>&1
+  pg_as "$bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C --lc-ctype=C.UTF-8 >"$run/initdb.log" 2>&1
   local port; port=$(free_port)
   cat >>"$data/postgresql.conf" <<C
 listen_addresses = '127.0.0.1'
