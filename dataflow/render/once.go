@@ -8,6 +8,8 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
@@ -15,7 +17,8 @@ import (
 // Reader gives the content of collections at the one epoch of a read.
 type Reader interface {
 	// Snapshot reads a collection: the deltas have exactly the columns
-	// get.Cols (column i is column get.Source(i) of the collection). If
+	// get.Cols (column i is column get.Source(i) of the collection), and sum up
+	// to its content: diffs of equal rows in different deltas may cancel. If
 	// get.Lookup is set, rows with other keys may be left out. An error ends
 	// the sequence.
 	Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error]
@@ -28,5 +31,287 @@ type Emit func(b *columnar.Batch) error
 // come, in the order of a root plan.Sort. Row errors end the run as the error
 // that it returns. It stops soon after ctx is cancelled.
 func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emit) error {
-	return pgerror.Unsupported("query")
+	opts.Once = true
+	run := &run{ctx: ctx, reader: r, opts: &opts, emit: emit, width: opts.Columns}
+	s, ok := rel.(*plan.Sort)
+	if ok {
+		rel = s.Input
+	} else {
+		s = &plan.Sort{Input: rel}
+	}
+	if run.width == 0 {
+		run.width = plan.Arity(rel)
+	}
+	var err error
+	if run.sorter, err = NewSorter(s, opts.Context, run.width); err != nil {
+		return err
+	}
+	run.streams = run.sorter.Streams() && s.Limit == nil && s.Offset == nil
+	if run.sorter.Enough() {
+		return nil
+	}
+	if get, filters, outs, ok := linear(rel); ok {
+		err = run.linear(get, filters, outs)
+	} else {
+		err = run.circuit(rel)
+	}
+	if err != nil {
+		return err
+	}
+	return run.sorter.Emit(emit)
+}
+
+// run is one run of a query.
+type run struct {
+	ctx     context.Context
+	reader  Reader
+	opts    *Options
+	emit    Emit
+	width   int
+	sorter  *Sorter
+	streams bool // rows go to emit as they come
+}
+
+// linear takes a plan apart that only filters and projects one collection or
+// literal rows. The expressions are over the columns of source.
+func linear(r plan.Rel) (source plan.Rel, filters, outs []expr.Expr, ok bool) {
+	switch r := r.(type) {
+	case *plan.Get, *plan.Constant:
+		return r, nil, nil, true
+	case *plan.Project:
+		source, filters, outs, ok = linear(r.Input)
+		if !ok {
+			return nil, nil, nil, false
+		}
+		if outs == nil {
+			return source, filters, r.Exprs, true
+		}
+		over := make([]expr.Expr, len(r.Exprs))
+		for i, e := range r.Exprs {
+			over[i] = expr.Substitute(e, outs)
+		}
+		return source, filters, over, true
+	case *plan.Filter:
+		source, filters, outs, ok = linear(r.Input)
+		if !ok {
+			return nil, nil, nil, false
+		}
+		for _, p := range r.Preds {
+			if outs != nil {
+				p = expr.Substitute(p, outs)
+			}
+			filters = append(filters, p)
+		}
+		return source, filters, outs, true
+	}
+	return nil, nil, nil, false
+}
+
+// linear runs a plan without a circuit: each delta of the snapshot goes through
+// one program.
+func (r *run) linear(source plan.Rel, filters, outs []expr.Expr) error {
+	b := &builder{opts: r.opts, failed: new(error)}
+	cols := source.Columns()
+	if outs == nil {
+		outs = columnsOf(typesOf(cols))
+	}
+	var m *mapper
+	if len(filters) > 0 || !isIdentity(outs, len(cols)) {
+		m = b.mapper(filters, outs)
+		if *b.failed != nil {
+			return *b.failed
+		}
+	}
+	out := &result{run: r, kinds: exprKinds(outs)}
+	if get, ok := source.(*plan.Get); ok {
+		out.appendOnly = get.AppendOnly
+	}
+	var err error
+	keep := func(d *dataflow.Delta) { err = out.add(d) }
+	fail := func(d *dataflow.Delta) { out.errs = append(out.errs, d) }
+	for d, e := range r.source(source) {
+		if e != nil {
+			return e
+		}
+		if m == nil {
+			keep(d)
+		} else {
+			m.Apply(d, keep, fail)
+		}
+		if err != nil {
+			return err
+		}
+		if out.enough() {
+			break
+		}
+	}
+	return out.finish()
+}
+
+// source reads a collection or literal rows.
+func (r *run) source(source plan.Rel) iter.Seq2[*dataflow.Delta, error] {
+	switch s := source.(type) {
+	case *plan.Constant:
+		return func(yield func(*dataflow.Delta, error) bool) {
+			if s.Rows.N > 0 {
+				yield(&dataflow.Delta{Batch: s.Rows, Diffs: s.Diffs}, nil)
+			}
+		}
+	case *plan.Get:
+		return func(yield func(*dataflow.Delta, error) bool) {
+			for d, err := range r.reader.Snapshot(r.ctx, s) {
+				if err == nil {
+					err = r.ctx.Err()
+				}
+				if !yield(d, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	panic("render: a source is a Get or a Constant")
+}
+
+// circuit runs a plan as a circuit.
+func (r *run) circuit(rel plan.Rel) error {
+	df, err := Render(rel, *r.opts)
+	if err != nil {
+		return err
+	}
+	defer df.Circuit.Close()
+	oks, errs := df.Circuit.Output(df.Oks), df.Circuit.Output(df.Errs)
+	df.Start()
+	for _, im := range df.Imports {
+		for d, err := range r.source(im.Get) {
+			if err != nil {
+				return err
+			}
+			im.Input.Push(d)
+		}
+	}
+	df.Circuit.Step(0)
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	out := &result{run: r, kinds: kindsOf(df.Columns), errs: errs.Take()}
+	for _, d := range oks.Take() {
+		if err := out.add(d); err != nil {
+			return err
+		}
+	}
+	return out.finish()
+}
+
+// result collects what a run computes. Rows whose diffs may still cancel wait
+// until the end.
+type result struct {
+	run        *run
+	kinds      []columnar.Kind
+	appendOnly bool // no diff is negative
+	waiting    []*dataflow.Delta
+	errs       []*dataflow.Delta
+}
+
+// add takes a delta of the result.
+func (o *result) add(d *dataflow.Delta) error {
+	if !o.appendOnly {
+		o.waiting = append(o.waiting, d)
+		return nil
+	}
+	b, err := expand(d.Batch, d.Diffs)
+	if err != nil {
+		return err
+	}
+	return o.deliver(b)
+}
+
+// enough reports whether further rows cannot matter.
+func (o *result) enough() bool { return o.appendOnly && o.run.sorter.Enough() }
+
+// deliver passes rows on.
+func (o *result) deliver(b columnar.Batch) error {
+	if !o.run.streams {
+		o.run.sorter.Add(b)
+		return nil
+	}
+	if b.N == 0 || len(o.errs) > 0 {
+		return nil
+	}
+	b.Cols = b.Cols[:o.run.width]
+	return o.run.emit(&b)
+}
+
+// finish delivers what waits, or the error of a row that has one.
+func (o *result) finish() error {
+	if err := firstError(o.errs); err != nil {
+		return err
+	}
+	if o.cancels() {
+		if err := o.consolidate(); err != nil {
+			return err
+		}
+	}
+	for _, d := range o.waiting {
+		b, err := expand(d.Batch, d.Diffs)
+		if err != nil {
+			return err
+		}
+		if err := o.deliver(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancels reports whether a diff is negative.
+func (o *result) cancels() bool {
+	for _, d := range o.waiting {
+		for _, x := range d.Diffs {
+			if x < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// consolidate sums up equal rows of what waits.
+func (o *result) consolidate() error {
+	b, diffs := together(o.kinds, o.waiting)
+	b, diffs = columnar.Consolidate(b, diffs)
+	o.waiting = []*dataflow.Delta{{Batch: b, Diffs: diffs}}
+	return nil
+}
+
+// together is deltas as one.
+func together(kinds []columnar.Kind, ds []*dataflow.Delta) (columnar.Batch, []dataflow.Diff) {
+	parts := make([]*columnar.Batch, len(ds))
+	var diffs []dataflow.Diff
+	for i, d := range ds {
+		parts[i] = &d.Batch
+		for j := range d.N {
+			diffs = append(diffs, d.Diff(j))
+		}
+	}
+	return columnar.ConcatBatches(kinds, parts...), diffs
+}
+
+// firstError is one of the errors that stay after summing up, nil if none does.
+func firstError(errs []*dataflow.Delta) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	b, diffs := together(differential.ErrorKinds, errs)
+	b, diffs = columnar.Consolidate(b, diffs)
+	for i := range b.N {
+		if diffs == nil || diffs[i] > 0 {
+			return ErrorAt(&b, i)
+		}
+	}
+	return nil
+}
+
+// ErrorAt is row i of an errs collection as an error.
+func ErrorAt(b *columnar.Batch, i int) *pgerror.Error {
+	return pgerror.New(string(b.Cols[0].Bytes(i)), "%s", b.Cols[1].Bytes(i))
 }

@@ -190,7 +190,7 @@ func (o *optimizer) cleanFilter(r *plan.Filter) plan.Rel {
 // two different constants.
 func (o *optimizer) contradicts(earlier []expr.Expr, p expr.Expr) bool {
 	c, v := columnEquals(p)
-	if c == nil || !o.on("FilterToConstant") || !bitEqual(c.Typ) {
+	if c == nil || !o.on("FilterToConstant") || !plan.BitEqual(c.Typ) {
 		return false
 	}
 	for _, q := range earlier {

@@ -294,15 +294,15 @@ func (c *cluster) infer(p expr.Expr, down [][]expr.Expr) {
 	}
 	var col *expr.Column
 	expr.Columns(p, func(x *expr.Column) { col = x })
-	if !transfers(p, col) {
-		return
-	}
 	for _, other := range c.members[c.find(col.Index)] {
 		if c.pieces[other] == c.pieces[col.Index] {
 			continue
 		}
-		leaf := c.pieces[other]
-		q := c.local(replaceColumn(p, plan.RefTo(c.cols, other)), leaf)
+		leaf, to := c.pieces[other], plan.RefTo(c.cols, other)
+		if !transfers(p, col, to) {
+			continue
+		}
+		q := c.local(replaceColumn(p, to), leaf)
 		if hasFilter(c.leaves[leaf], q) || slices.ContainsFunc(down[leaf], func(d expr.Expr) bool { return expr.Equal(d, q) }) ||
 			slices.ContainsFunc(c.preds, func(d expr.Expr) bool {
 				return c.leavesOf(d) == leafSet{}.with(leaf) && expr.Equal(c.local(d, leaf), q)

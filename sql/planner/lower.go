@@ -5,7 +5,6 @@ import (
 
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Lowering removes what only the bound stage has: subqueries (subquery.go),
@@ -300,7 +299,7 @@ func (lo *lowerer) substitute(in plan.Rel, preds []expr.Expr, d *domain, depth i
 			l, r = r, l
 		}
 		c, ok := l.(*expr.OuterColumn)
-		if !ok || hasOuter(r) || !bitEqual(c.Typ) || r.Type().OID != c.Typ.OID ||
+		if !ok || hasOuter(r) || !plan.SameBits(c.Typ, r.Type()) ||
 			expr.VolatilityOf(r) == expr.Volatile || !expr.IsTotal(r) {
 			continue
 		}
@@ -332,12 +331,6 @@ func (lo *lowerer) substitute(in plan.Rel, preds []expr.Expr, d *domain, depth i
 	return lowered{rel: filter(ext, rest...), correlated: true, plain: plain}, true
 }
 
-// bitEqual reports whether equal values of a type have equal bits.
-func bitEqual(t types.Type) bool {
-	probe := &expr.Column{Typ: t}
-	return expr.KeyNorm(probe) == expr.Expr(probe)
-}
-
 // sameDomain are the conditions that two correlated sides are of the same row
 // of the domain; l and r are where its columns begin.
 func sameDomain(d *domain, l, r int, lp, rp []bool) []expr.Expr {
@@ -357,7 +350,7 @@ func sameDomain(d *domain, l, r int, lp, rp []bool) []expr.Expr {
 // equal is `a = b` for columns of one type whose equality is identity (and so
 // never NULL for values that are not), else `a *= b`.
 func equal(a, b expr.Expr) expr.Expr {
-	if bitEqual(a.Type()) {
+	if plan.SameBits(a.Type(), b.Type()) {
 		if e, err := expr.NewOp("=", a, b, 0); err == nil {
 			return e
 		}

@@ -352,7 +352,7 @@ func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []exp
 			continue
 		}
 		for _, q := range left {
-			if !transfers(q, a) {
+			if !transfers(q, a, b) {
 				continue
 			}
 			n := replaceColumn(q, &expr.Column{Index: b.Index - nl, Typ: b.Typ, Name: b.Name})
@@ -365,14 +365,14 @@ func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []exp
 	return out
 }
 
-// transfers reports whether a predicate on the one column c holds for any value
-// equal to it: always if equality is identity, else if it is itself an equality.
-func transfers(p expr.Expr, c *expr.Column) bool {
+// transfers reports whether a predicate on the one column c holds for to, which
+// is equal to it: always if equality is identity, else if it is itself an equality.
+func transfers(p expr.Expr, c, to *expr.Column) bool {
 	if !usesOnly(p, func(col int) bool { return col == c.Index }) || !expr.UsesColumns(p) ||
 		expr.VolatilityOf(p) == expr.Volatile || mayRaise(p) {
 		return false
 	}
-	if bitEqual(c.Typ) {
+	if plan.SameBits(c.Typ, to.Typ) {
 		return true
 	}
 	l, r, ok := plan.IsEquality(p)

@@ -395,3 +395,18 @@ func IntConst(e expr.Expr) (int64, bool) {
 	}
 	return 0, false
 }
+
+// BitEqual reports whether values of a type are equal in SQL exactly if they
+// have the same bits: if not, what is keyed by them needs expr.KeyNorm.
+func BitEqual(t types.Type) bool {
+	if t.OID == types.OIDNumeric && t.Mod >= 0 {
+		return true // all values have the one scale
+	}
+	return !types.NeedsNorm(t)
+}
+
+// SameBits reports whether values of two types are equal in SQL exactly if they
+// have the same bits.
+func SameBits(a, b types.Type) bool {
+	return a.OID == b.OID && (!types.NeedsNorm(a) || a == b && BitEqual(a))
+}

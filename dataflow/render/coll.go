@@ -1,0 +1,244 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// coll is a collection under construction: a stream, and the filters and
+// projections still to be applied to it. Those are collected, so that a chain
+// of them becomes one operator, applied when something needs the stream.
+type coll struct {
+	s       differential.Stream
+	types   []types.Type // of the columns of s
+	filters []expr.Expr  // over s
+	// outs are the columns of the collection, over s; nil means those of s. A
+	// nil element is a column that nobody needs.
+	outs []expr.Expr
+	get  *plan.Get // the collection is just this read, unless it is filtered or computed
+}
+
+// base is a collection that is a stream.
+func (b *builder) base(s differential.Stream, typs []types.Type) coll {
+	return coll{s: s, types: typs}
+}
+
+// col is column i as an expression over the stream.
+func (c *coll) col(i int) expr.Expr {
+	if c.outs != nil {
+		return c.outs[i]
+	}
+	return &expr.Column{Index: i, Typ: c.types[i]}
+}
+
+// arity is the number of columns.
+func (c *coll) arity() int {
+	if c.outs != nil {
+		return len(c.outs)
+	}
+	return len(c.types)
+}
+
+// over is an expression over the collection's columns as one over the stream.
+func (c *coll) over(e expr.Expr) expr.Expr {
+	if c.outs == nil || e == nil {
+		return e
+	}
+	return expr.Substitute(e, c.outs)
+}
+
+func (c coll) filter(preds []expr.Expr) coll {
+	c.filters = slices.Clip(c.filters)
+	for _, p := range preds {
+		c.filters = append(c.filters, c.over(p))
+	}
+	c.get = nil
+	return c
+}
+
+// project computes the exprs that are needed (nil: all) over the collection.
+func (c coll) project(exprs []expr.Expr, need []bool) coll {
+	outs := make([]expr.Expr, len(exprs))
+	picks := c.get != nil
+	for i, e := range exprs {
+		if need == nil || need[i] {
+			outs[i] = c.over(e)
+			_, ok := outs[i].(*expr.Column)
+			picks = picks && ok
+		}
+	}
+	c.outs = outs
+	if !picks {
+		c.get = nil
+	}
+	return c
+}
+
+// stream is the collection with all its columns, filters and projections applied.
+func (b *builder) stream(c coll) differential.Stream {
+	outs := c.outs
+	if outs == nil {
+		if len(c.filters) == 0 {
+			return c.s
+		}
+		outs = columnsOf(c.types)
+	}
+	return b.mapped(c, outs)
+}
+
+// mapped is the collection's rows with the columns outs, which are over its stream.
+func (b *builder) mapped(c coll, outs []expr.Expr) differential.Stream {
+	if len(c.filters) == 0 && isIdentity(outs, len(c.types)) {
+		return c.s
+	}
+	m := b.mapper(c.filters, outs)
+	oks, errs := b.c.Map(c.s, m, exprKinds(outs))
+	if !m.total {
+		b.errs = append(b.errs, errs)
+	}
+	return oks
+}
+
+func isIdentity(outs []expr.Expr, n int) bool {
+	if len(outs) != n {
+		return false
+	}
+	for i, e := range outs {
+		if c, ok := e.(*expr.Column); !ok || c.Index != i {
+			return false
+		}
+	}
+	return true
+}
+
+func columnsOf(typs []types.Type) []expr.Expr {
+	out := make([]expr.Expr, len(typs))
+	for i, t := range typs {
+		out[i] = &expr.Column{Index: i, Typ: t}
+	}
+	return out
+}
+
+func exprKinds(es []expr.Expr) []columnar.Kind {
+	out := make([]columnar.Kind, len(es))
+	for i, e := range es {
+		out[i] = e.Type().Kind()
+	}
+	return out
+}
+
+func exprTypes(es []expr.Expr) []types.Type {
+	out := make([]types.Type, len(es))
+	for i, e := range es {
+		out[i] = e.Type()
+	}
+	return out
+}
+
+// mapper filters and projects.
+type mapper struct {
+	prog  *expr.Program
+	ctx   *expr.Context
+	picks []int // if it only picks columns: which
+	total bool  // no row can fail
+}
+
+// mapper makes the operator for filters and outputs over the same columns.
+func (b *builder) mapper(filters, outs []expr.Expr) *mapper {
+	m := &mapper{ctx: b.opts.Context, total: true}
+	if len(filters) == 0 {
+		m.picks = columnPicks(outs)
+	}
+	if m.picks != nil {
+		return m
+	}
+	for _, es := range [][]expr.Expr{filters, outs} {
+		for _, e := range es {
+			m.total = m.total && expr.IsTotal(e)
+		}
+	}
+	prog, err := expr.Compile(expr.MapFilterProject{Filters: filters, Outputs: outs})
+	if err != nil {
+		b.fail(err)
+	}
+	m.prog = prog
+	return m
+}
+
+// columnPicks are the indexes of outs if they are all columns, else nil.
+func columnPicks(outs []expr.Expr) []int {
+	picks := make([]int, len(outs))
+	for i, e := range outs {
+		c, ok := e.(*expr.Column)
+		if !ok {
+			return nil
+		}
+		picks[i] = c.Index
+	}
+	return picks
+}
+
+// Apply implements differential.Mapper.
+func (m *mapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {
+	if m.picks != nil {
+		emit(&dataflow.Delta{Batch: in.Batch.Select(m.picks), Diffs: in.Diffs})
+		return
+	}
+	out, diffs, errs := m.prog.Apply(m.ctx, &in.Batch, in.Diffs)
+	if out.N > 0 {
+		emit(&dataflow.Delta{Batch: out, Diffs: diffs})
+	}
+	if len(errs) > 0 {
+		emitErr(errorDelta(errs, in.Diffs))
+	}
+}
+
+// errorDelta is the errs rows for the failed rows of a delta.
+func errorDelta(errs []expr.RowError, diffs []int64) *dataflow.Delta {
+	b, d := expr.ErrorBatch(errs, diffs)
+	return &dataflow.Delta{Batch: b, Diffs: d}
+}
+
+// rowFilter keeps rows: the residual of a join.
+type rowFilter struct {
+	prog *expr.Program
+	ctx  *expr.Context
+}
+
+// rowFilter makes the filter for preds over n columns. Its program has one more
+// input column, the row's number, which is its output.
+func (b *builder) rowFilter(preds []expr.Expr, n int) *rowFilter {
+	prog, err := expr.Compile(expr.MapFilterProject{
+		Filters: preds,
+		Outputs: []expr.Expr{&expr.Column{Index: n, Typ: types.Int8}},
+	})
+	if err != nil {
+		b.fail(err)
+	}
+	return &rowFilter{prog: prog, ctx: b.opts.Context}
+}
+
+// Filter implements differential.RowFilter.
+func (f *rowFilter) Filter(in *dataflow.Delta, sel []uint32, emitErr func(*dataflow.Delta)) []uint32 {
+	numbers := columnar.MakeFixed(columnar.KindInt64, in.N)
+	for i := range numbers.Int64s() {
+		numbers.Int64s()[i] = int64(i)
+	}
+	b := columnar.Batch{Cols: append(slices.Clip(in.Cols), numbers), N: in.N}
+	out, _, errs := f.prog.Apply(f.ctx, &b, nil)
+	if out.N > 0 {
+		for _, i := range out.Cols[0].Int64s() {
+			sel = append(sel, uint32(i))
+		}
+	}
+	if len(errs) > 0 {
+		emitErr(errorDelta(errs, in.Diffs))
+	}
+	return sel
+}

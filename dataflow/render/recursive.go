@@ -1,0 +1,89 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow/differential"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// recursive renders WITH RECURSIVE by a scope of the circuit. What does not
+// depend on the variables is computed outside and brought in.
+func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
+	kinds := make([][]columnar.Kind, len(r.Values))
+	typs := make([][]types.Type, len(r.Values))
+	for i, v := range r.Values {
+		cols := v.Columns()
+		kinds[i], typs[i] = kindsOf(cols), typesOf(cols)
+	}
+	// The scope is built anew whenever it is evaluated; what is outside only once.
+	outside := map[plan.Rel]differential.Stream{}
+	first := true
+	outs := b.c.Iterate(kinds, r.Limit, func(sc *differential.Scope) {
+		in := &builder{
+			opts: b.opts, df: b.df, c: sc.Circuit, reads: b.reads, failed: b.failed,
+			parent: b, scope: sc, lets: map[int]coll{}, outside: outside,
+			entered: map[differential.Stream]differential.Stream{},
+		}
+		for i, id := range r.IDs {
+			in.lets[id] = in.base(sc.Var(i), typs[i])
+		}
+		for i, v := range r.Values {
+			c := in.rel(v, nil)
+			if r.Distinct[i] {
+				c = in.distinctColl(c, typs[i])
+			}
+			sc.Set(i, in.stream(c))
+		}
+		for _, e := range in.errs {
+			if out := sc.Leave(e); first {
+				b.errs = append(b.errs, out)
+			}
+		}
+		first = false
+	})
+	if b.lets == nil {
+		b.lets = map[int]coll{}
+	}
+	for i, id := range r.IDs {
+		b.lets[id] = b.base(outs[i], typs[i])
+	}
+	return b.rel(r.Body, need)
+}
+
+// looped reports whether r depends on the variables of this scope, directly or
+// through a binding made inside of it.
+func (b *builder) looped(r plan.Rel) bool {
+	found := false
+	var bound []int
+	plan.Walk(r, func(n plan.Rel) bool {
+		switch n := n.(type) {
+		case *plan.LocalGet:
+			_, inside := b.lets[n.ID]
+			found = found || inside && !slices.Contains(bound, n.ID)
+		case *plan.Let:
+			bound = append(bound, n.ID)
+		case *plan.Recursive:
+			bound = append(bound, n.IDs...)
+		}
+		return !found
+	})
+	return found
+}
+
+// enter renders r outside of the scope and brings it in.
+func (b *builder) enter(r plan.Rel) coll {
+	s, ok := b.outside[r]
+	if !ok {
+		s = b.parent.stream(b.parent.rel(r, nil))
+		b.outside[r] = s
+	}
+	in, ok := b.entered[s]
+	if !ok {
+		in = b.scope.Enter(s)
+		b.entered[s] = in
+	}
+	return b.base(in, typesOf(r.Columns()))
+}

@@ -1,0 +1,168 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+const (
+	// sortedRows is how many rows an emitted batch of sorted rows has.
+	sortedRows = 4096
+	// pruneRows is how many rows beyond the limit are kept before they are cut.
+	pruneRows = 1 << 16
+)
+
+// Sorter gives rows in the order and within the limit of a root plan.Sort. With
+// a limit it keeps no more than about that many rows.
+type Sorter struct {
+	order         []plan.SortKey
+	typs          []types.Type
+	limit, offset int64 // limit -1: none
+	width         int   // columns to emit
+	batches       []columnar.Batch
+	rows          int
+}
+
+// NewSorter makes a Sorter for rows with the columns of s; of those it emits
+// the first width.
+func NewSorter(s *plan.Sort, ctx *expr.Context, width int) (*Sorter, error) {
+	limit, offset, err := limits(s.Limit, s.Offset, ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Sorter{order: s.Order, typs: typesOf(s.Input.Columns()), limit: limit, offset: offset, width: width}, nil
+}
+
+// Streams reports whether rows need no sorting: they are emitted as they come.
+func (s *Sorter) Streams() bool { return len(s.order) == 0 }
+
+// Enough reports whether further rows cannot matter.
+func (s *Sorter) Enough() bool {
+	return s.limit == 0 || s.Streams() && s.limit >= 0 && int64(s.rows) >= s.limit+s.offset
+}
+
+// Add takes rows.
+func (s *Sorter) Add(b columnar.Batch) {
+	if b.N == 0 {
+		return
+	}
+	s.batches = append(s.batches, b)
+	s.rows += b.N
+	if s.limit >= 0 && int64(s.rows) > s.limit+s.offset+pruneRows {
+		s.prune()
+	}
+}
+
+// prune keeps only the rows that may still be within the limit.
+func (s *Sorter) prune() {
+	all, idx := s.sorted()
+	if keep := s.limit + s.offset; int64(len(idx)) > keep {
+		idx = idx[:keep]
+	}
+	b := all.Gather(idx)
+	s.batches, s.rows = append(s.batches[:0], b), b.N
+}
+
+// sorted is all rows in one batch, and their order.
+func (s *Sorter) sorted() (columnar.Batch, []uint32) {
+	var all columnar.Batch
+	if len(s.batches) == 1 {
+		all = s.batches[0]
+	} else {
+		kinds := make([]columnar.Kind, len(s.typs))
+		parts := make([]*columnar.Batch, len(s.batches))
+		for i, t := range s.typs {
+			kinds[i] = t.Kind()
+		}
+		for i := range s.batches {
+			parts[i] = &s.batches[i]
+		}
+		all = columnar.ConcatBatches(kinds, parts...)
+	}
+	return all, columnar.Sort(s.keys(&all), all.N)
+}
+
+// keys are the sort keys over a batch.
+func (s *Sorter) keys(b *columnar.Batch) []columnar.SortKey {
+	keys := make([]columnar.SortKey, len(s.order))
+	for i, k := range s.order {
+		v := b.Cols[k.Col]
+		if t := s.typs[k.Col]; types.NeedsSortKey(t) {
+			v = types.SortKeyVec(t, v)
+		}
+		keys[i] = columnar.SortKey{Vec: v, Desc: k.Desc, NullsFirst: k.NullsFirst}
+	}
+	return keys
+}
+
+// Emit gives all rows, in order, in batches.
+func (s *Sorter) Emit(emit Emit) error {
+	if s.rows == 0 {
+		return nil
+	}
+	if s.Streams() {
+		return s.emitAll(emit)
+	}
+	all, idx := s.sorted()
+	idx = idx[min(s.offset, int64(len(idx))):]
+	if s.limit >= 0 && int64(len(idx)) > s.limit {
+		idx = idx[:s.limit]
+	}
+	all.Cols = all.Cols[:s.width]
+	for len(idx) > 0 {
+		n := min(len(idx), sortedRows)
+		b := all.Gather(idx[:n])
+		if err := emit(&b); err != nil {
+			return err
+		}
+		idx = idx[n:]
+	}
+	return nil
+}
+
+// emitAll gives the rows in the order in which they came.
+func (s *Sorter) emitAll(emit Emit) error {
+	skip, left := s.offset, s.limit
+	for _, b := range s.batches {
+		lo := min(skip, int64(b.N))
+		skip -= lo
+		hi := int64(b.N)
+		if left >= 0 {
+			hi = min(hi, lo+left)
+			left -= hi - lo
+		}
+		if lo == hi {
+			continue
+		}
+		out := b.Slice(int(lo), int(hi))
+		out.Cols = out.Cols[:s.width]
+		if err := emit(&out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expand gives each row as often as its diff says. Rows of negative diff must
+// have been consolidated away: one left is a broken invariant of the data.
+func expand(b columnar.Batch, diffs []dataflow.Diff) (columnar.Batch, error) {
+	if diffs == nil || !slices.ContainsFunc(diffs, func(d dataflow.Diff) bool { return d != 1 }) {
+		return b, nil
+	}
+	idx := make([]uint32, 0, b.N)
+	for i, d := range diffs {
+		if d < 0 {
+			return b, pgerror.New(pgerror.InternalError, "a row occurs %d times", d)
+		}
+		for range d {
+			idx = append(idx, uint32(i))
+		}
+	}
+	return b.Gather(idx), nil
+}
