@@ -74,6 +74,9 @@ type Change struct {
 	Drop       plan.ObjectID
 	PutSchema  *Schema
 	DropSchema string
+	// Rebuild says that the content of an object begins anew: its definition
+	// has changed under the same id. It is for who keeps the content.
+	Rebuild plan.ObjectID
 }
 
 // Apply makes the next version. Puts replace the object of the same id.

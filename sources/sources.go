@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -36,7 +35,8 @@ const (
 type Table struct {
 	Name     string // local name: schema.table upstream, or "" for the only one
 	Columns  []Column
-	Key      []int // of the upsert envelope: key columns
+	Key      []int    // of the upsert envelope: key columns
+	KeyNames []string // of a declared key: also of columns that discovery finds
 	Envelope Envelope
 }
 
@@ -126,6 +126,9 @@ type Config struct {
 	Name    string
 	ID      uint64            // unique for ever: for slot and group names
 	Options map[string]string // connector-specific, lower-case keys
-	Tables  []Table           // declared columns, if any
-	Rows    func(cols []Column) []*columnar.Builder
+	// Declared is what CREATE SOURCE said of the one table's columns and key;
+	// nil: nothing. A column of type unknown was given by name only.
+	Declared *Table
+	// Tables are those found when the source was created; empty: discover them.
+	Tables []Table
 }

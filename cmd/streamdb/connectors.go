@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+
+	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sources/loadgen"
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
+// newSource makes the source of a connector: the one place that knows them all.
+func newSource(_ context.Context, connector string, cfg sources.Config) (sources.Source, error) {
+	switch connector {
+	case "load generator":
+		name := cfg.Options["generator"]
+		opts := map[string]string{}
+		for k, v := range cfg.Options {
+			if k != "generator" && k != "connector" && k != "envelope" && k != "upstream" {
+				opts[k] = v
+			}
+		}
+		return loadgen.New(name, opts)
+	}
+	return nil, pgerror.Unsupported("connector '" + connector + "'")
+}
+
+// validateConnection tries whether the other side of a connection answers.
+func validateConnection(_ context.Context, connector string, _ map[string]string) error {
+	return pgerror.Unsupported("VALIDATE CONNECTION for " + connector)
+}

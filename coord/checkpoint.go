@@ -1,0 +1,683 @@
+package coord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/storage"
+)
+
+// mapBytes is the size from which a persisted batch is read from its mapped
+// block instead of the heap.
+const mapBytes = 256 << 10
+
+// checkpointer writes checkpoints, one at a time: it captures the batches of
+// every collection and dataflow at one epoch, writes those that are new as
+// blocks, and commits their list with the sources' positions.
+type checkpointer struct {
+	mu       sync.Mutex // one checkpoint at a time
+	requests chan chan error
+	due      chan struct{}
+
+	// Owned by the timeline.
+	dirty    bool // something was applied since the last checkpoint
+	last     time.Time
+	logBytes int64
+
+	// What the last checkpoint holds, by object; owned by who holds mu.
+	written map[plan.ObjectID]*storage.ObjectState
+	catalog *catalog.Snapshot // the one last stored
+	count   int64
+	took    time.Duration
+}
+
+// capturedState is the state of an object at the checkpoint's epoch: spines by
+// role, each a list of batches with a reference each.
+type capturedState struct {
+	id          plan.ObjectID
+	fingerprint string
+	meta        stateMeta
+	spines      [][]*trace.Batch
+	owner       []*trace.Spine
+}
+
+// stateMeta is kept with an object's state.
+type stateMeta struct {
+	Ready bool
+	Rows  int64 // sum of diffs
+	Errs  int64
+}
+
+// capture takes the batches of a list of spines. It runs in the goroutine that
+// owns them.
+func capture(coll *collection, fingerprint string, ready bool, spines []*trace.Spine) *capturedState {
+	s := &capturedState{id: coll.id, fingerprint: fingerprint, owner: spines,
+		meta: stateMeta{Ready: ready, Rows: coll.rowCount.Load(), Errs: coll.errCount.Load()}}
+	for _, sp := range spines {
+		s.spines = append(s.spines, sp.Batches())
+	}
+	return s
+}
+
+func (s *capturedState) release() {
+	for _, bs := range s.spines {
+		for _, b := range bs {
+			b.Release()
+		}
+	}
+}
+
+// cut is everything of a checkpoint that is being taken.
+type cut struct {
+	epoch     dataflow.Epoch
+	catalog   *catalog.Snapshot
+	positions map[plan.ObjectID]sources.Position
+	mu        sync.Mutex
+	states    []*capturedState
+	waiting   sync.WaitGroup
+}
+
+func (k *cut) add(s *capturedState) {
+	k.mu.Lock()
+	k.states = append(k.states, s)
+	k.mu.Unlock()
+}
+
+// run makes checkpoints when they are due or asked for.
+func (p *checkpointer) run(c *Coordinator) {
+	tick := time.NewTicker(c.opts.CheckpointInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-tick.C:
+		case <-p.due:
+		}
+		if err := c.Checkpoint(c.ctx); err != nil && c.ctx.Err() == nil {
+			c.log.Error("checkpoint failed", slog.Any("error", err))
+		}
+	}
+}
+
+// maybeCheckpoint asks for a checkpoint when the log has grown long. It runs
+// in the timeline.
+func (c *Coordinator) maybeCheckpoint(dataflow.Epoch) {
+	c.ckpt.dirty = true
+	if c.store.Stats().LogBytes > 256<<20 {
+		select {
+		case c.ckpt.due <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Checkpoint makes what has happened so far durable as state, so that the next
+// start opens it instead of replaying the log.
+func (c *Coordinator) Checkpoint(ctx context.Context) error {
+	p := &c.ckpt
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	begun := time.Now()
+	k, err := c.takeCut(ctx)
+	if err != nil || k == nil {
+		return err
+	}
+	defer func() {
+		for _, s := range k.states {
+			s.release()
+		}
+	}()
+	if err := p.write(c, k); err != nil {
+		return err
+	}
+	p.count++
+	p.took = time.Since(begun)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for id, pos := range k.positions {
+		if s := c.sources[id]; s != nil {
+			s.durable(pos)
+		}
+	}
+	return nil
+}
+
+// takeCut captures every stage at one epoch; nil if nothing has changed.
+func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
+	var k *cut
+	var involved []*cluster
+	err := c.timeline.do(ctx, func() {
+		if !c.ckpt.dirty {
+			return
+		}
+		c.ckpt.dirty = false
+		k = &cut{epoch: c.timeline.last, catalog: c.catalog.Load(), positions: map[plan.ObjectID]sources.Position{}}
+		for id, p := range c.positions {
+			cp := sources.Position{}
+			for part, off := range p {
+				cp[part] = off
+			}
+			k.positions[id] = cp
+		}
+		c.captureIngest(k)
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		for _, cl := range c.clusters {
+			involved = append(involved, cl)
+			k.waiting.Add(1)
+			cl.notify(epochChanges{epoch: k.epoch, rows: changeMap{}, errs: changeMap{}, barrier: func(dataflow.Epoch) {
+				defer k.waiting.Done()
+				for _, f := range cl.flows {
+					if !f.failed && !f.out.temporary {
+						k.add(capture(f.out, f.fingerprint, true, append(f.out.spines(), f.df.circuit.Spines()...)))
+					}
+				}
+			}})
+		}
+	})
+	if err != nil || k == nil {
+		return nil, err
+	}
+	captured := make(chan struct{})
+	go func() { k.waiting.Wait(); close(captured) }()
+	select {
+	case <-captured:
+	case <-c.ctx.Done():
+		return nil, errShutdown
+	}
+	// What the cut holds must be durable in the log first: a checkpoint never
+	// runs ahead of an acknowledgement.
+	if err := c.timeline.durable.wait(ctx, k.epoch); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// captureIngest takes the collections of tables and sources. It runs in the timeline.
+func (c *Coordinator) captureIngest(k *cut) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, id := range sortedIDs(c.collections) {
+		coll := c.collections[id]
+		if coll.stage != c.timeline.ingest {
+			continue
+		}
+		spines := coll.spines()
+		if u := c.upserts[id]; u != nil {
+			spines = append(spines, u.circuit.Spines()...)
+		}
+		k.add(capture(coll, c.tableFingerprint(coll), coll.isReady(), spines))
+	}
+}
+
+func (c *Coordinator) tableFingerprint(coll *collection) string {
+	return fmt.Sprintf("table/%d/%d/%v/%v", stateFormat, c.partitions, coll.kinds, coll.key)
+}
+
+// write makes the blocks of new batches and commits the checkpoint.
+func (p *checkpointer) write(c *Coordinator, k *cut) error {
+	cp := &storage.Checkpoint{Epoch: k.epoch, Sources: map[uint64]storage.Positions{}}
+	present := map[plan.ObjectID]bool{}
+	var swaps []func()
+	for _, s := range k.states {
+		present[s.id] = true
+		st, sw, err := p.writeState(c, s)
+		if err != nil {
+			return err
+		}
+		swaps = append(swaps, sw...)
+		if st != nil {
+			cp.Objects = append(cp.Objects, *st)
+		}
+	}
+	var gone []storage.BlockID
+	for id, st := range p.written {
+		if !present[id] {
+			cp.DropObjects = append(cp.DropObjects, uint64(id))
+			gone = append(gone, blocksOf(st)...)
+		}
+	}
+	for id, pos := range k.positions {
+		ps := storage.Positions{}
+		for part, off := range pos {
+			ps[part] = storage.Offset{Offset: off}
+		}
+		cp.Sources[uint64(id)] = ps
+	}
+	for _, o := range p.catalog.Objects() {
+		if k.catalog.ByID(o.ID) == nil && o.Kind == catalog.KindSource {
+			cp.DropSources = append(cp.DropSources, uint64(o.ID))
+		}
+	}
+	b := &storage.Batch{}
+	b.SetCheckpoint(cp)
+	if err := p.storeCatalog(b, k.catalog); err != nil {
+		return err
+	}
+	if err := c.store.Commit(b); err != nil {
+		return err
+	}
+	p.catalog = k.catalog
+	for i := range cp.Objects {
+		st := &cp.Objects[i]
+		id := plan.ObjectID(st.Object)
+		keep := map[storage.BlockID]bool{}
+		for _, x := range blocksOf(st) {
+			keep[x] = true
+		}
+		if old := p.written[id]; old != nil {
+			gone = append(gone, slices.DeleteFunc(blocksOf(old), func(x storage.BlockID) bool { return keep[x] })...)
+		}
+		p.written[id] = st
+	}
+	for _, id := range cp.DropObjects {
+		delete(p.written, plan.ObjectID(id))
+	}
+	c.store.DeleteBlocks(gone...)
+	for _, f := range swaps {
+		f()
+	}
+	return nil
+}
+
+func blocksOf(st *storage.ObjectState) []storage.BlockID {
+	var out []storage.BlockID
+	for _, part := range st.Parts {
+		for _, b := range part.Blocks {
+			out = append(out, b.ID)
+		}
+	}
+	return out
+}
+
+// writeState writes an object's new batches. The state is nil if it equals
+// what the last checkpoint has. The functions returned put mapped blocks in
+// the place of big batches, once the commit has made the blocks durable.
+func (p *checkpointer) writeState(c *Coordinator, s *capturedState) (*storage.ObjectState, []func(), error) {
+	st := &storage.ObjectState{Object: uint64(s.id), Fingerprint: s.fingerprint}
+	var err error
+	if st.Meta, err = json.Marshal(s.meta); err != nil {
+		return nil, nil, err
+	}
+	var swaps []func()
+	for role, batches := range s.spines {
+		part := storage.Part{Spine: uint32(role)}
+		for _, b := range batches {
+			if b.Len() == 0 {
+				continue
+			}
+			ref, swap, err := p.writeBatch(c, s.owner[role], b)
+			if err != nil {
+				return nil, nil, err
+			}
+			if swap != nil {
+				swaps = append(swaps, swap)
+			}
+			part.Blocks = append(part.Blocks, ref)
+		}
+		st.Parts = append(st.Parts, part)
+	}
+	if old := p.written[s.id]; old != nil && old.Fingerprint == st.Fingerprint && string(old.Meta) == string(st.Meta) && slices.Equal(blocksOf(old), blocksOf(st)) {
+		return nil, swaps, nil
+	}
+	return st, swaps, nil
+}
+
+func (p *checkpointer) writeBatch(c *Coordinator, owner *trace.Spine, b *trace.Batch) (storage.BlockRef, func(), error) {
+	d := b.Desc()
+	ref := storage.BlockRef{ID: storage.BlockID(b.ID()), Rows: int64(b.Len()), Lower: d.Lower, Upper: d.Upper, Since: d.Since}
+	if b.ID() != 0 {
+		return ref, nil, nil
+	}
+	block := b.AppendBlock(make([]byte, 0, b.EncodedSize()))
+	id, _, err := c.store.WriteBlock(storage.Raw, block)
+	if err != nil {
+		return ref, nil, err
+	}
+	b.SetID(uint64(id))
+	ref.ID = id
+	if len(block) < mapBytes {
+		return ref, nil, nil
+	}
+	b.Retain()
+	return ref, func() {
+		defer b.Release()
+		m, err := c.openBatch(id)
+		if err != nil {
+			c.log.Warn("keeping a batch in memory", slog.Any("error", err))
+			return
+		}
+		if !owner.Replace(b, m) {
+			m.Release()
+		}
+	}, nil
+}
+
+// openBatch opens a batch over its mapped block.
+func (c *Coordinator) openBatch(id storage.BlockID) (*trace.Batch, error) {
+	data, release, err := c.store.OpenBlock(id)
+	if err != nil {
+		return nil, err
+	}
+	b, err := trace.OpenBlock(data, uint64(id), release)
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("block %v: %w", id, err)
+	}
+	return b, nil
+}
+
+const (
+	catalogObjects = "object/"
+	catalogSchemas = "schema/"
+)
+
+// storeCatalog writes the catalog's differences to the last stored one.
+func (p *checkpointer) storeCatalog(b *storage.Batch, cat *catalog.Snapshot) error {
+	if cat == p.catalog {
+		return nil
+	}
+	for _, o := range cat.Objects() {
+		if p.catalog.ByID(o.ID) == o {
+			continue
+		}
+		j, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		b.PutCatalog(fmt.Sprintf("%s%020d", catalogObjects, o.ID), j)
+	}
+	for _, o := range p.catalog.Objects() {
+		if cat.ByID(o.ID) == nil {
+			b.DeleteCatalog(fmt.Sprintf("%s%020d", catalogObjects, o.ID))
+			if o.Kind == catalog.KindSecret {
+				b.DeleteSecret(uint64(o.ID))
+			}
+		}
+	}
+	for _, s := range cat.Schemas() {
+		if !s.System && p.catalog.Schema(s.Name) != s {
+			j, err := json.Marshal(s)
+			if err != nil {
+				return err
+			}
+			b.PutCatalog(catalogSchemas+s.Name, j)
+		}
+	}
+	for _, s := range p.catalog.Schemas() {
+		if cat.Schema(s.Name) == nil {
+			b.DeleteCatalog(catalogSchemas + s.Name)
+		}
+	}
+	return nil
+}
+
+// recover brings the database to where the last run's log ends: the catalog and
+// the state of the last checkpoint, and the log's records after it.
+func (c *Coordinator) recover() error {
+	p := &c.ckpt
+	p.due = make(chan struct{}, 1)
+	p.written = map[plan.ObjectID]*storage.ObjectState{}
+	cat, err := c.loadCatalog()
+	if err != nil {
+		return err
+	}
+	p.catalog = cat
+	c.catalog.Store(cat)
+	c.timeline.last = max(c.store.EpochHighWater(), 1)
+	cp := c.store.Checkpoint()
+	after := dataflow.Epoch(0)
+	if cp != nil {
+		after = cp.Epoch
+		for i := range cp.Objects {
+			p.written[plan.ObjectID(cp.Objects[i].Object)] = &cp.Objects[i]
+		}
+		for id, ps := range cp.Sources {
+			pos := sources.Position{}
+			for part, o := range ps {
+				pos[part] = o.Offset
+			}
+			c.positions[plan.ObjectID(id)] = pos
+		}
+	}
+	c.clusters[defaultCluster] = newCluster(c, defaultCluster)
+	for _, o := range cat.Objects() {
+		if o.Kind == catalog.KindCluster {
+			c.clusters[o.Name] = newCluster(c, o.Name)
+		}
+	}
+	for _, o := range c.inOrder(cat) {
+		if err := c.restore(o, p.written[o.ID], after); err != nil {
+			return fmt.Errorf("%s %s.%s: %w", o.Kind, o.Schema, o.Name, err)
+		}
+	}
+	c.reached(after)
+	if err := c.store.Replay(after, func(rec storage.LogRecord) error {
+		r, err := decodeRecord(rec.Payload)
+		if err != nil {
+			return fmt.Errorf("epoch %d: %w", rec.Epoch, err)
+		}
+		return c.replay(rec.Epoch, r)
+	}); err != nil {
+		return err
+	}
+	c.reached(c.timeline.last)
+	return c.hydrateMissing()
+}
+
+// reached says that all stages have got to an epoch.
+func (c *Coordinator) reached(e dataflow.Epoch) {
+	c.timeline.last = max(c.timeline.last, e)
+	c.timeline.ingest.done.set(e)
+	c.timeline.durable.set(e)
+	for _, cl := range c.clusters {
+		cl.done.set(e)
+	}
+}
+
+func (c *Coordinator) loadCatalog() (*catalog.Snapshot, error) {
+	var changes []catalog.Change
+	if err := c.store.ScanCatalog(catalogSchemas, func(_ string, v []byte) error {
+		s := &catalog.Schema{}
+		changes = append(changes, catalog.Change{PutSchema: s})
+		return json.Unmarshal(v, s)
+	}); err != nil {
+		return nil, err
+	}
+	if err := c.store.ScanCatalog(catalogObjects, func(_ string, v []byte) error {
+		o := &catalog.Object{}
+		changes = append(changes, catalog.Change{Put: o})
+		return json.Unmarshal(v, o)
+	}); err != nil {
+		return nil, err
+	}
+	return c.baseCatalog().Apply(changes...), nil
+}
+
+// inOrder lists the objects in dependency order.
+func (c *Coordinator) inOrder(cat *catalog.Snapshot) []*catalog.Object {
+	rank := c.ranks()
+	objs := cat.Objects()
+	slices.SortStableFunc(objs, func(a, b *catalog.Object) int { return rank[a.ID] - rank[b.ID] })
+	return objs
+}
+
+// restore makes an object's collection, and a view's dataflow, from their
+// checkpointed state. A view without usable state is hydrated later.
+func (c *Coordinator) restore(o *catalog.Object, st *storage.ObjectState, at dataflow.Epoch) error {
+	coll, err := c.createCollection(o)
+	if err != nil || coll == nil {
+		return err
+	}
+	if coll.stage == c.timeline.ingest {
+		if st == nil {
+			return nil
+		}
+		if st.Fingerprint != c.tableFingerprint(coll) {
+			return fmt.Errorf("its stored form %q is not the one that the catalog asks for, %q", st.Fingerprint, c.tableFingerprint(coll))
+		}
+		spines := coll.spines()
+		u := c.upserts[o.ID]
+		if u != nil {
+			spines = append(spines, u.circuit.Spines()...)
+		}
+		if err := c.restoreSpines(spines, st); err != nil {
+			return err
+		}
+		if u != nil {
+			u.circuit.Restored(at)
+		}
+		return coll.restored(at, st.Meta)
+	}
+	if st == nil {
+		return nil
+	}
+	f, err := c.flowOf(o, coll)
+	if err != nil {
+		return err
+	}
+	if st.Fingerprint != f.fingerprint {
+		c.log.Info("state is of another plan: hydrating", slog.String("view", o.Name))
+		f.df.close()
+		return nil
+	}
+	if err := c.restoreSpines(append(coll.spines(), f.df.circuit.Spines()...), st); err != nil {
+		return err
+	}
+	f.df.circuit.Restored(at)
+	if err := coll.restored(at, st.Meta); err != nil {
+		return err
+	}
+	f.at = at
+	cl := c.clusterOf(o)
+	cl.done.set(at)
+	cl.attach(f)
+	return nil
+}
+
+func (c *Coordinator) restoreSpines(spines []*trace.Spine, st *storage.ObjectState) error {
+	if len(spines) != len(st.Parts) {
+		return fmt.Errorf("the checkpoint has %d spines where the plan has %d", len(st.Parts), len(spines))
+	}
+	for i, part := range st.Parts {
+		var bs []*trace.Batch
+		for _, ref := range part.Blocks {
+			b, err := c.openBatch(ref.ID)
+			if err != nil {
+				return err
+			}
+			bs = append(bs, b)
+		}
+		spines[i].Restore(bs)
+	}
+	return nil
+}
+
+// restored completes a restored collection up to at.
+func (c *collection) restored(at dataflow.Epoch, meta []byte) error {
+	var m stateMeta
+	if err := json.Unmarshal(meta, &m); err != nil {
+		return fmt.Errorf("state description: %w", err)
+	}
+	c.rows.Seal(at)
+	c.errs.Seal(at)
+	c.rowCount.Store(m.Rows)
+	c.errCount.Store(m.Errs)
+	if m.Ready {
+		c.setReady()
+	}
+	return nil
+}
+
+// replay applies a log record as it was applied when it was written.
+func (c *Coordinator) replay(e dataflow.Epoch, r *record) error {
+	if len(r.catalog) > 0 {
+		if err := c.replayCatalog(r.catalog); err != nil {
+			return err
+		}
+	}
+	c.timeline.last = e
+	changes := c.applyIngest(e, r, c.readable())
+	c.timeline.ingest.done.set(e)
+	for _, cl := range c.clusters {
+		ec := epochChanges{epoch: e, rows: changes, errs: changeMap{}}
+		if err := cl.complete(c.ctx, &ec, false); err != nil {
+			return err
+		}
+		cl.step(ec)
+	}
+	c.timeline.durable.set(e)
+	c.ckpt.dirty = true
+	return nil
+}
+
+// replayCatalog applies catalog changes of the log: it makes the collections of
+// what they create and removes those of what they drop.
+func (c *Coordinator) replayCatalog(changes []catalog.Change) error {
+	before := c.catalog.Load()
+	cat := before.Apply(changes...)
+	c.catalog.Store(cat)
+	for _, ch := range changes {
+		if ch.Drop != 0 {
+			if o := before.ByID(ch.Drop); o != nil {
+				c.forget(o)
+			}
+		}
+		if o := cat.ByID(ch.Rebuild); o != nil {
+			c.forget(o)
+			if _, err := c.createCollection(o); err != nil {
+				return err
+			}
+		}
+		if ch.Put == nil || cat.ByID(ch.Put.ID) == nil {
+			continue
+		}
+		if ch.Put.Kind == catalog.KindCluster && c.clusters[ch.Put.Name] == nil {
+			cl := newCluster(c, ch.Put.Name)
+			cl.done.set(c.timeline.last)
+			c.clusters[ch.Put.Name] = cl
+		}
+		if c.collection(ch.Put.ID) == nil {
+			if _, err := c.createCollection(cat.ByID(ch.Put.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hydrateMissing prepares the hydration of every view that has no dataflow.
+func (c *Coordinator) hydrateMissing() error {
+	attached := map[plan.ObjectID]bool{}
+	for _, cl := range c.clusters {
+		for _, f := range cl.flows {
+			attached[f.id] = true
+		}
+	}
+	for _, o := range c.inOrder(c.catalog.Load()) {
+		coll := c.collection(o.ID)
+		if coll == nil || coll.stage == c.timeline.ingest || attached[o.ID] {
+			continue
+		}
+		f, err := c.flowOf(o, coll)
+		if err != nil {
+			c.log.Error("view cannot be planned", slog.String("view", o.Name), slog.Any("error", err))
+			coll.failed.CompareAndSwap(nil, &err)
+			coll.setReady()
+			continue
+		}
+		c.hydrate(c.clusterOf(o), f)
+	}
+	return nil
+}

@@ -1,0 +1,407 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// maxPending bounds the epochs that wait for a cluster with their changes in
+// memory. Beyond it the cluster reads what it missed from the collections.
+const maxPending = 64
+
+// flow is one installed dataflow: the maintenance of a view or an index.
+type flow struct {
+	id          plan.ObjectID
+	df          *dataflowInstance
+	out         *collection
+	at          dataflow.Epoch // the last epoch that it was stepped at
+	failed      bool           // a broken invariant: its view cannot be read any more
+	fingerprint string
+}
+
+// seen is how far a cluster has read a collection of another stage. It holds
+// the collection there, so that what comes after can be read from the traces.
+type seen struct {
+	coll       *collection
+	foreign    bool // of another cluster, not of ingestion
+	at         dataflow.Epoch
+	rows, errs *trace.Hold
+	users      int
+}
+
+// read takes the changes after s.at up to e from the traces.
+func (s *seen) read(e dataflow.Epoch) (rows, errs []*dataflow.Delta) {
+	rows = readChanges(s.coll.rows, s.at, e)
+	errs = readChanges(s.coll.errs, s.at, e)
+	return rows, errs
+}
+
+// advance says that the cluster has processed everything up to e.
+func (s *seen) advance(e dataflow.Epoch) {
+	s.at = e
+	advanceHold(s.coll.rows, &s.rows, e)
+	advanceHold(s.coll.errs, &s.errs, e)
+}
+
+func (s *seen) release() {
+	for _, h := range []*trace.Hold{s.rows, s.errs} {
+		if h != nil {
+			h.Release()
+		}
+	}
+}
+
+// changeMap is changes by collection.
+type changeMap map[plan.ObjectID][]*dataflow.Delta
+
+// epochChanges is what one epoch changed, by collection.
+type epochChanges struct {
+	epoch   dataflow.Epoch
+	rows    changeMap
+	errs    changeMap
+	barrier func(e dataflow.Epoch) // runs when exactly this epoch is complete
+}
+
+// cluster is an isolation unit: the dataflows assigned to it run in its loop,
+// epoch by epoch, and never delay another cluster.
+type cluster struct {
+	stage
+	c       *Coordinator
+	mu      sync.Mutex
+	pending []epochChanges
+	skipped bool // changes were dropped from pending: read them from the traces
+	wake    chan struct{}
+	control chan func()
+	stopped chan struct{}
+
+	// Owned by the loop.
+	flows   []*flow // dependency order
+	users   map[plan.ObjectID][]*flow
+	seen    map[plan.ObjectID]*seen
+	merging bool
+}
+
+func newCluster(c *Coordinator, name string) *cluster {
+	return &cluster{
+		stage:   stage{name: name},
+		c:       c,
+		wake:    make(chan struct{}, 1),
+		control: make(chan func()),
+		stopped: make(chan struct{}),
+		users:   map[plan.ObjectID][]*flow{},
+		seen:    map[plan.ObjectID]*seen{},
+	}
+}
+
+// notify tells of a complete epoch. It never blocks.
+func (cl *cluster) notify(ec epochChanges) {
+	cl.mu.Lock()
+	if len(cl.pending) >= maxPending && ec.barrier == nil {
+		// Too far behind to keep changes in memory: the traces have them.
+		cl.skipped = true
+		last := &cl.pending[len(cl.pending)-1]
+		if last.barrier == nil {
+			last.epoch, last.rows, last.errs = ec.epoch, nil, nil
+		} else {
+			cl.pending = append(cl.pending, epochChanges{epoch: ec.epoch})
+		}
+	} else {
+		cl.pending = append(cl.pending, ec)
+	}
+	cl.mu.Unlock()
+	cl.poke()
+}
+
+func (cl *cluster) poke() {
+	select {
+	case cl.wake <- struct{}{}:
+	default:
+	}
+}
+
+// do runs f in the loop, between two epochs.
+func (cl *cluster) do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case cl.control <- func() { defer close(done); f() }:
+	case <-cl.stopped:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	<-done
+	return nil
+}
+
+// run is the loop.
+func (cl *cluster) run(ctx context.Context) {
+	defer close(cl.stopped)
+	for {
+		if cl.merging {
+			select {
+			case <-ctx.Done():
+				return
+			case f := <-cl.control:
+				f()
+			case <-cl.wake:
+				cl.drain(ctx)
+			default:
+				cl.merging = cl.work()
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case f := <-cl.control:
+			f()
+		case <-cl.wake:
+			cl.drain(ctx)
+		}
+	}
+}
+
+// drain steps through the pending epochs.
+func (cl *cluster) drain(ctx context.Context) {
+	for ctx.Err() == nil {
+		cl.mu.Lock()
+		if len(cl.pending) == 0 {
+			cl.mu.Unlock()
+			return
+		}
+		ec := cl.pending[0]
+		cl.pending = cl.pending[1:]
+		skipped := cl.skipped
+		if len(cl.pending) == 0 {
+			cl.pending = nil
+			cl.skipped = false
+		}
+		cl.mu.Unlock()
+		if cl.complete(ctx, &ec, skipped) != nil {
+			return
+		}
+		cl.step(ec)
+		if ec.barrier != nil {
+			ec.barrier(ec.epoch)
+		}
+		select {
+		case f := <-cl.control:
+			f()
+		default:
+		}
+	}
+}
+
+// work merges in idle time.
+func (cl *cluster) work() bool {
+	const fuel = 1 << 16
+	left := false
+	for _, f := range cl.flows {
+		if !f.failed && f.df.circuit.Work(fuel) {
+			left = true
+		}
+		for _, s := range f.out.spines() {
+			if s.Work(fuel) {
+				left = true
+			}
+		}
+	}
+	return left
+}
+
+// complete adds to an epoch's changes what must be read from traces: those of
+// collections of other clusters, and all if changes were skipped. It waits for
+// the other clusters to get to the epoch.
+func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool) error {
+	own := false
+	for id, s := range cl.seen {
+		if !s.foreign && !skipped {
+			continue
+		}
+		if s.foreign {
+			if err := s.coll.stage.done.wait(ctx, ec.epoch); err != nil {
+				return err
+			}
+		}
+		rows, errs := s.read(ec.epoch)
+		if !own { // the maps are shared with the other clusters
+			ec.rows, ec.errs, own = maps.Clone(ec.rows), maps.Clone(ec.errs), true
+			if ec.rows == nil {
+				ec.rows, ec.errs = changeMap{}, changeMap{}
+			}
+		}
+		if len(rows) > 0 {
+			ec.rows[id] = rows
+		}
+		if len(errs) > 0 {
+			ec.errs[id] = errs
+		}
+	}
+	return nil
+}
+
+// step runs the flows that the changes of an epoch reach, in dependency order.
+func (cl *cluster) step(ec epochChanges) {
+	dirty := map[*flow]bool{}
+	mark := func(id plan.ObjectID) {
+		for _, f := range cl.users[id] {
+			dirty[f] = true
+		}
+	}
+	for id := range ec.rows {
+		mark(id)
+	}
+	for id := range ec.errs {
+		mark(id)
+	}
+	if len(dirty) > 0 {
+		rows, errs := maps.Clone(ec.rows), maps.Clone(ec.errs)
+		for _, f := range cl.flows {
+			if !dirty[f] {
+				continue
+			}
+			outRows, outErrs := cl.stepFlow(f, ec.epoch, rows, errs)
+			if len(outRows)+len(outErrs) > 0 {
+				rows[f.id], errs[f.id] = outRows, outErrs
+				mark(f.id)
+			}
+		}
+		cl.merging = true
+	}
+	for _, m := range []changeMap{ec.rows, ec.errs} {
+		for id := range m {
+			if s := cl.seen[id]; s != nil {
+				s.advance(ec.epoch)
+			}
+		}
+	}
+	cl.done.set(ec.epoch)
+}
+
+// stepFlow feeds a flow the changes of its imports and publishes its output.
+// A panic in an operator is a broken invariant: it takes the view and what is
+// built on it out of service, not the server.
+func (cl *cluster) stepFlow(f *flow, e dataflow.Epoch, rows, errs changeMap) (outRows, outErrs []*dataflow.Delta) {
+	if f.failed {
+		return nil, nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			cl.c.log.Error("dataflow failed", slog.Uint64("object", uint64(f.id)), slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+			cl.fail(f, pgerror.New(pgerror.InternalError, "the dataflow of this view has failed: %v", r))
+			outRows, outErrs = nil, nil
+		}
+	}()
+	return f.step(e, rows, errs, cl.c.readable())
+}
+
+// step pushes changes of the imports, runs the circuit, and appends what comes
+// out to the flow's collection.
+func (f *flow) step(e dataflow.Epoch, rows, errs changeMap, readable dataflow.Epoch) (outRows, outErrs []*dataflow.Delta) {
+	for _, id := range f.df.imports() {
+		f.df.push(id, rows[id])
+		outErrs = append(outErrs, errs[id]...)
+	}
+	outRows, er := f.df.step(e)
+	outErrs = append(outErrs, er...)
+	f.at = e
+	f.out.append(e, outRows, outErrs, readable)
+	return outRows, outErrs
+}
+
+func (cl *cluster) fail(f *flow, err error) {
+	f.failed = true
+	f.out.failed.CompareAndSwap(nil, &err)
+	for _, u := range cl.users[f.id] {
+		if !u.failed {
+			cl.fail(u, err)
+		}
+	}
+}
+
+// readChanges copies a trace's changes after `after` up to e.
+func readChanges(t *trace.Trace, after, e dataflow.Epoch) []*dataflow.Delta {
+	u := t.Upper()
+	if u == 0 || u-1 <= after {
+		return nil
+	}
+	s, ok := t.Changes(after, min(e, u-1))
+	if !ok {
+		panic(fmt.Sprintf("changes after %d up to %d are no longer readable", after, e))
+	}
+	defer s.Release()
+	var out []*dataflow.Delta
+	s.Scan(func(d *dataflow.Delta) bool {
+		out = append(out, cloneDelta(d))
+		return true
+	})
+	return out
+}
+
+// cloneDelta copies a delta out of a snapshot.
+func cloneDelta(d *dataflow.Delta) *dataflow.Delta {
+	all := make([]uint32, d.N)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return &dataflow.Delta{Batch: d.Gather(all), Diffs: slices.Clone(d.Diffs)}
+}
+
+// attach puts a flow that is complete up to the cluster's epoch into service.
+func (cl *cluster) attach(f *flow) {
+	cl.flows = append(cl.flows, f)
+	cl.sortFlows()
+	for _, id := range f.df.imports() {
+		cl.users[id] = append(cl.users[id], f)
+		in := cl.c.collection(id)
+		if in.stage == &cl.stage {
+			continue
+		}
+		s := cl.seen[id]
+		if s == nil {
+			s = &seen{coll: in, foreign: in.stage != cl.c.timeline.ingest}
+			s.advance(cl.done.get())
+			cl.seen[id] = s
+		}
+		s.users++
+	}
+}
+
+// sortFlows puts the flows into dependency order.
+func (cl *cluster) sortFlows() {
+	rank := cl.c.ranks()
+	slices.SortStableFunc(cl.flows, func(a, b *flow) int { return rank[a.id] - rank[b.id] })
+}
+
+// detach takes a flow out of service and frees what it held.
+func (cl *cluster) detach(id plan.ObjectID) {
+	i := slices.IndexFunc(cl.flows, func(f *flow) bool { return f.id == id })
+	if i < 0 {
+		return
+	}
+	f := cl.flows[i]
+	cl.flows = slices.Delete(cl.flows, i, i+1)
+	for _, in := range f.df.imports() {
+		cl.users[in] = slices.DeleteFunc(cl.users[in], func(u *flow) bool { return u == f })
+		if len(cl.users[in]) == 0 {
+			delete(cl.users, in)
+		}
+		if s := cl.seen[in]; s != nil {
+			if s.users--; s.users == 0 {
+				s.release()
+				delete(cl.seen, in)
+			}
+		}
+	}
+	f.df.close()
+}

@@ -1,0 +1,427 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+)
+
+// execute runs an analyzed statement, writes its rows, and returns its tag.
+func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
+	switch b := p.bound.(type) {
+	case *planner.Query:
+		return s.execQuery(ctx, p, params, w)
+	case *planner.Insert, *planner.Update, *planner.Delete:
+		return s.execDML(ctx, p, b, params, w)
+	}
+	switch n := p.stmt.Node.(type) {
+	case *parser.Postgres:
+		return s.execPostgres(ctx, p, n, w)
+	case *parser.Explain, *parser.Show, *parser.ShowCreate, *parser.ShowVariable:
+		return s.execInfo(ctx, p, w)
+	case *parser.SetVariable:
+		return n.Tag(), s.setVariable(n)
+	case *parser.Subscribe:
+		return s.execSubscribe(ctx, p, n, w)
+	case *parser.Copy:
+		return s.execCopy(ctx, p, n, w)
+	case *parser.DeclareCursor:
+		return n.Tag(), s.declare(ctx, p, n)
+	case *parser.Fetch:
+		return s.fetch(ctx, n, w)
+	case *parser.CloseCursor:
+		return s.closeCursor(n)
+	case *parser.Flush, *parser.Wait:
+		return n.Tag(), s.flush(ctx)
+	case *parser.ValidateConnection:
+		return n.Tag(), s.validateConnection(ctx, n)
+	}
+	return s.execDDL(ctx, p, w)
+}
+
+// execQuery runs a SELECT.
+func (s *Session) execQuery(ctx context.Context, p *prepared, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
+	if err := w.Begin(p.columns); err != nil {
+		return "", err
+	}
+	n := 0
+	width := len(p.columns)
+	err := s.runQuery(ctx, p.rel, params, false, func(b *columnar.Batch) error {
+		n += b.N
+		return w.Rows(firstCols(b, width), 0, b.N)
+	})
+	return "SELECT " + strconv.Itoa(n), err
+}
+
+// flush waits until everything durable is visible in every view.
+func (s *Session) flush(ctx context.Context) error {
+	e := s.c.readEpoch()
+	s.c.mu.RLock()
+	clusters := make([]*cluster, 0, len(s.c.clusters))
+	for _, cl := range s.c.clusters {
+		clusters = append(clusters, cl)
+	}
+	waiting := make([]*hydration, 0, len(s.c.hydrations))
+	for _, h := range s.c.hydrations {
+		waiting = append(waiting, h)
+	}
+	s.c.mu.RUnlock()
+	for _, cl := range clusters {
+		if err := cl.done.wait(ctx, e); err != nil {
+			return err
+		}
+	}
+	for _, h := range waiting {
+		if err := h.flow.out.await(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execPostgres runs what PostgreSQL's grammar parses and no other case took.
+func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postgres, w pgwire.ResultWriter) (string, error) {
+	st := n.Stmt
+	switch {
+	case st.GetTransactionStmt() != nil:
+		return s.execTransaction(ctx, st.GetTransactionStmt(), w)
+	case st.GetPrepareStmt() != nil:
+		return "PREPARE", s.execPrepare(p, st.GetPrepareStmt())
+	case st.GetExecuteStmt() != nil:
+		return s.execExecute(ctx, st.GetExecuteStmt(), w)
+	case st.GetDeallocateStmt() != nil:
+		return s.deallocate(st.GetDeallocateStmt())
+	case st.GetDiscardStmt() != nil:
+		return s.discard(st.GetDiscardStmt())
+	case st.GetTruncateStmt() != nil:
+		return "TRUNCATE TABLE", s.truncate(ctx, st.GetTruncateStmt())
+	case st.GetCheckPointStmt() != nil:
+		return "CHECKPOINT", s.c.Checkpoint(ctx)
+	case st.GetLockStmt() != nil:
+		return "LOCK TABLE", s.lockTables(ctx, st.GetLockStmt())
+	case st.GetListenStmt() != nil:
+		return "LISTEN", nil
+	case st.GetUnlistenStmt() != nil:
+		return "UNLISTEN", nil
+	case st.GetNotifyStmt() != nil:
+		return "NOTIFY", nil
+	case st.GetVacuumStmt() != nil:
+		if st.GetVacuumStmt().IsVacuumcmd {
+			return "VACUUM", nil
+		}
+		return "ANALYZE", nil
+	case st.GetReindexStmt() != nil:
+		return "REINDEX", nil
+	case st.GetDoStmt() != nil:
+		return "", pgerror.Unsupported("DO")
+	case st.GetConstraintsSetStmt() != nil:
+		return "SET CONSTRAINTS", nil
+	case st.GetGrantStmt() != nil:
+		if st.GetGrantStmt().IsGrant {
+			return "GRANT", nil
+		}
+		return "REVOKE", nil
+	}
+	return "", pgerror.Unsupported(statementName(st))
+}
+
+// statementName names a statement of PostgreSQL's tree in an error, after the
+// name of its node.
+func statementName(st *pg.Node) string {
+	name := fmt.Sprintf("%T", st.Node)
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "*pg_query.Node_"), "Stmt")
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+// execTransaction runs BEGIN, COMMIT, ROLLBACK and the savepoint statements.
+func (s *Session) execTransaction(ctx context.Context, n *pg.TransactionStmt, w pgwire.ResultWriter) (string, error) {
+	inBlock := s.tx != nil && s.tx.block
+	warn := func(code, msg string) { w.Notice(&pgerror.Error{Severity: "WARNING", Code: code, Message: msg}) }
+	needBlock := func(what string) error {
+		if !inBlock {
+			return pgerror.New(pgerror.NoActiveSQLTransaction, "%s can only be used in transaction blocks", what)
+		}
+		return nil
+	}
+	switch n.Kind {
+	case pg.TransactionStmtKind_TRANS_STMT_BEGIN, pg.TransactionStmtKind_TRANS_STMT_START:
+		tag := "BEGIN"
+		if n.Kind == pg.TransactionStmtKind_TRANS_STMT_START {
+			tag = "START TRANSACTION"
+		}
+		if inBlock {
+			warn(pgerror.ActiveSQLTransaction, "there is already a transaction in progress")
+			return tag, nil
+		}
+		tx := s.beginTx()
+		tx.block, tx.explicit = true, true
+		return tag, s.transactionModes(tx, n.Options)
+	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
+		if !inBlock {
+			warn(pgerror.NoActiveSQLTransaction, "there is no transaction in progress")
+			return "COMMIT", s.commitTx(ctx)
+		}
+		if s.tx.failed {
+			s.rollbackTx()
+			return "ROLLBACK", s.chain(n)
+		}
+		if err := s.commitTx(ctx); err != nil {
+			return "", err
+		}
+		return "COMMIT", s.chain(n)
+	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
+		if !inBlock {
+			warn(pgerror.NoActiveSQLTransaction, "there is no transaction in progress")
+		}
+		s.rollbackTx()
+		return "ROLLBACK", s.chain(n)
+	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT:
+		if err := needBlock("SAVEPOINT"); err != nil {
+			return "", err
+		}
+		s.savepoint(n.SavepointName)
+		return "SAVEPOINT", nil
+	case pg.TransactionStmtKind_TRANS_STMT_RELEASE:
+		if err := needBlock("RELEASE SAVEPOINT"); err != nil {
+			return "", err
+		}
+		return "RELEASE", s.release(n.SavepointName)
+	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO:
+		if err := needBlock("ROLLBACK TO SAVEPOINT"); err != nil {
+			return "", err
+		}
+		return "ROLLBACK", s.rollbackTo(n.SavepointName)
+	}
+	return "", pgerror.Unsupported("two-phase commit")
+}
+
+// chain starts the next transaction of COMMIT AND CHAIN.
+func (s *Session) chain(n *pg.TransactionStmt) error {
+	if n.Chain {
+		tx := s.beginTx()
+		tx.block, tx.explicit = true, true
+	}
+	return nil
+}
+
+// transactionModes applies ISOLATION LEVEL and READ ONLY.
+func (s *Session) transactionModes(tx *txn, opts []*pg.Node) error {
+	for _, o := range opts {
+		d := o.GetDefElem()
+		if d == nil {
+			continue
+		}
+		v := d.Arg.GetAConst()
+		switch d.Defname {
+		case "transaction_isolation":
+			level := strings.ToLower(v.GetSval().GetSval())
+			tx.repeat = repeatable(level)
+			s.set.vals["transaction_isolation"] = level
+		case "transaction_read_only":
+			tx.readOnly = v.GetIval().GetIval() != 0
+			s.set.vals["transaction_read_only"] = onOff(tx.readOnly)
+		}
+	}
+	return nil
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+// setVariable runs SET and RESET.
+func (s *Session) setVariable(n *parser.SetVariable) error {
+	if n.Reset {
+		return s.set.reset(n.Name)
+	}
+	if len(n.Values) == 0 {
+		return s.set.reset(n.Name)
+	}
+	words := make([]string, len(n.Values))
+	for i, v := range n.Values {
+		words[i] = v.Text
+		if n.Name == "search_path" {
+			words[i] = pathWord(v.Text)
+		}
+	}
+	value := strings.Join(words, ", ")
+	if strings.EqualFold(n.Name, "datestyle") {
+		value = strings.Join(words, ",")
+	}
+	switch n.Name {
+	case "transaction_isolation", "transaction isolation level", "transaction":
+		if s.tx != nil {
+			s.tx.repeat = repeatable(strings.ToLower(value))
+			s.set.vals["transaction_isolation"] = strings.ToLower(value)
+			return nil
+		}
+	case "transaction_read_only":
+		if b, ok := parseBoolSetting(value); ok && s.tx != nil {
+			s.tx.readOnly = b
+			s.set.vals["transaction_read_only"] = onOff(b)
+			return nil
+		}
+	}
+	return s.set.set(n.Name, value, n.Local)
+}
+
+// pathWord quotes a schema name of a search_path if it needs it.
+func pathWord(w string) string {
+	plain := w != ""
+	for i, c := range w {
+		if !(c >= 'a' && c <= 'z' || c == '_' || (i > 0 && (c >= '0' && c <= '9' || c == '$'))) {
+			plain = false
+		}
+	}
+	if plain {
+		return w
+	}
+	if parts := parsePath(w); len(parts) > 1 && !strings.ContainsAny(w, `"`) {
+		return w
+	}
+	return quoteName(w)
+}
+
+// execPrepare runs SQL's PREPARE.
+func (s *Session) execPrepare(p *prepared, n *pg.PrepareStmt) error {
+	if s.stmts[n.Name] != nil {
+		return pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement \"%s\" already exists", n.Name)
+	}
+	q := &prepared{name: n.Name, sql: p.sql, fromSQL: true}
+	for _, a := range n.Argtypes {
+		t, err := planner.ResolveType(s.bindContext(nil), p.stmt.Text, parser.TypeName{Node: a.GetTypeName(), Base: p.stmt.Start})
+		if err != nil {
+			return err
+		}
+		q.declared = append(q.declared, t.OID)
+	}
+	inner, err := innerStatement(p.stmt, n.Query)
+	if err != nil {
+		return err
+	}
+	q.stmt = inner
+	if err := s.analyze(q); err != nil {
+		return err
+	}
+	s.stmts[n.Name] = q
+	return nil
+}
+
+// innerStatement is a statement inside of another one, with its positions kept.
+func innerStatement(outer *parser.Statement, n *pg.Node) (*parser.Statement, error) {
+	st := &parser.Statement{Text: outer.Text, Start: outer.Start, Len: outer.Len}
+	base := outer.Start
+	if p, ok := outer.Node.(*parser.Postgres); ok {
+		base = p.Base
+	}
+	if n.GetSelectStmt() != nil {
+		st.Node = &parser.Select{Query: parser.Query{Stmt: n, Base: base, SQL: outer.SQL()}}
+	} else {
+		st.Node = &parser.Postgres{Stmt: n, Base: base}
+	}
+	return st, nil
+}
+
+// execExecute runs SQL's EXECUTE.
+func (s *Session) execExecute(ctx context.Context, n *pg.ExecuteStmt, w pgwire.ResultWriter) (string, error) {
+	q, err := s.statement(n.Name)
+	if err != nil {
+		return "", err
+	}
+	if err := s.refresh(q); err != nil {
+		return "", err
+	}
+	if q.stmt == nil {
+		return "", nil
+	}
+	if len(n.Params) != len(q.params) {
+		return "", pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement \"%s\"", n.Name).
+			WithDetail("Expected %d parameters but got %d.", len(q.params), len(n.Params))
+	}
+	consts := make([]*expr.Const, len(n.Params))
+	for i, a := range n.Params {
+		e, err := planner.BindExpr(s.bindContext(nil), "", &parser.Expr{Node: a}, nil, "EXECUTE parameters", q.params[i])
+		if err != nil {
+			return "", err
+		}
+		if consts[i], err = expr.EvalConst(e, s.exprContext()); err != nil {
+			return "", err
+		}
+	}
+	return s.execute(ctx, q, consts, w)
+}
+
+func (s *Session) deallocate(n *pg.DeallocateStmt) (string, error) {
+	if n.Name == "" {
+		clear(s.stmts)
+		return "DEALLOCATE ALL", nil
+	}
+	if s.stmts[n.Name] == nil {
+		return "", pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement \"%s\" does not exist", n.Name)
+	}
+	delete(s.stmts, n.Name)
+	return "DEALLOCATE", nil
+}
+
+func (s *Session) discard(n *pg.DiscardStmt) (string, error) {
+	switch n.Target {
+	case pg.DiscardMode_DISCARD_ALL:
+		if s.tx != nil && s.tx.block {
+			return "", pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
+		}
+		clear(s.stmts)
+		for name, p := range s.portals {
+			if p.cursor {
+				p.close()
+				delete(s.portals, name)
+			}
+		}
+		return "DISCARD ALL", s.set.reset("all")
+	case pg.DiscardMode_DISCARD_PLANS:
+		return "DISCARD PLANS", nil
+	case pg.DiscardMode_DISCARD_SEQUENCES:
+		return "DISCARD SEQUENCES", nil
+	}
+	return "DISCARD TEMP", nil
+}
+
+// constBatch makes a batch of text rows, for statements that answer with a
+// small table of their own.
+func textBatch(rows [][]string, n int) *columnar.Batch {
+	b := &columnar.Batch{N: len(rows)}
+	for c := range n {
+		bl := columnar.NewBuilder(columnar.KindBytes, len(rows))
+		for _, r := range rows {
+			if r[c] == nullText {
+				bl.Null()
+			} else {
+				bl.String(r[c])
+			}
+		}
+		b.Cols = append(b.Cols, bl.Build())
+	}
+	return b
+}
+
+// nullText stands for NULL in a textBatch.
+const nullText = "\x00"

@@ -1,0 +1,312 @@
+package coord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/dataflow/render"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// stateFormat is part of every fingerprint: raise it when operators lay out
+// their state differently, and old state is computed anew instead of misread.
+const stateFormat = 1
+
+// hydrationRows bounds the rows of one step of a hydration.
+const hydrationRows = 1 << 18
+
+// hydration brings a new dataflow from nothing to the present in the
+// background: the snapshot of its imports at one epoch, then what has changed
+// since, until its cluster can take it over.
+type hydration struct {
+	c    *Coordinator
+	cl   *cluster
+	flow *flow
+
+	rows  atomic.Int64 // read so far
+	total atomic.Int64 // rows of the snapshot
+	epoch atomic.Uint64
+	stop  context.CancelFunc
+	ctx   context.Context
+}
+
+// fingerprint identifies the state of a plan.
+func (c *Coordinator) fingerprint(rel plan.Rel, key []int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%d/%d/%v\n%s", stateFormat, c.partitions, key, plan.Format(rel)))
+	return hex.EncodeToString(h[:12])
+}
+
+// newFlow renders the dataflow of a view or index.
+func (c *Coordinator) newFlow(id plan.ObjectID, rel plan.Rel, out *collection) (*flow, error) {
+	df, err := render.Render(rel, render.Options{
+		Partitions: c.partitions,
+		Exec:       c.exec,
+		Context:    &expr.Context{Location: zoneUTC, Database: databaseName},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &flow{id: id, df: newInstance(df), out: out, fingerprint: c.fingerprint(rel, out.key)}, nil
+}
+
+// hydrate starts the hydration of a flow.
+func (c *Coordinator) hydrate(cl *cluster, f *flow) *hydration {
+	h := &hydration{c: c, cl: cl, flow: f}
+	h.ctx, h.stop = context.WithCancel(c.ctx)
+	c.mu.Lock()
+	c.hydrations[f.id] = h
+	c.mu.Unlock()
+	return h
+}
+
+// run hydrates until the cluster has taken the flow over.
+func (h *hydration) run() {
+	err := h.attempt()
+	h.c.mu.Lock()
+	delete(h.c.hydrations, h.flow.id)
+	h.c.mu.Unlock()
+	if err == nil {
+		return
+	}
+	h.flow.df.close()
+	if h.ctx.Err() == nil {
+		h.c.log.Error("hydration failed", slog.Uint64("object", uint64(h.flow.id)), slog.Any("error", err))
+		h.flow.failed = true
+		h.flow.out.failed.CompareAndSwap(nil, &err)
+		h.flow.out.setReady()
+	}
+}
+
+// input is an import as a hydration reads it.
+type input struct {
+	coll       *collection
+	rows, errs *trace.Hold
+	at         dataflow.Epoch // read up to here
+}
+
+func (h *hydration) attempt() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.c.log.Error("hydration panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+			err = pgerror.New(pgerror.InternalError, "the dataflow of this view has failed: %v", r)
+		}
+	}()
+	var ins []*input
+	defer func() {
+		for _, in := range ins {
+			for _, hold := range []*trace.Hold{in.rows, in.errs} {
+				if hold != nil {
+					hold.Release()
+				}
+			}
+		}
+	}()
+	for _, id := range h.flow.df.imports() {
+		coll := h.c.collection(id)
+		if coll == nil {
+			return fmt.Errorf("imported object %d is gone", id)
+		}
+		if err := coll.await(h.ctx, 0); err != nil {
+			return err
+		}
+		ins = append(ins, &input{coll: coll})
+	}
+	at, err := h.pin(ins)
+	if err != nil {
+		return err
+	}
+	if err := h.feedSnapshot(ins, at); err != nil {
+		return err
+	}
+	for {
+		done, err := h.tryAttach(ins)
+		if done || err != nil {
+			return err
+		}
+		if err := h.catchUp(ins, h.cl.done.get()); err != nil {
+			return err
+		}
+	}
+}
+
+// pin chooses the epoch of the snapshot, the cluster's present one, and holds
+// the imports there.
+func (h *hydration) pin(ins []*input) (at dataflow.Epoch, err error) {
+	at = h.cl.done.get()
+	for _, in := range ins {
+		if err := in.coll.await(h.ctx, at); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		ok := true
+		for _, in := range ins {
+			ok = ok && in.hold(at)
+		}
+		if ok {
+			return at, nil
+		}
+		// Merged past it meanwhile: take a later one.
+		at = max(at+1, h.c.readEpoch())
+		for _, in := range ins {
+			if err := in.coll.stage.done.wait(h.ctx, min(at, h.c.timeline.ingest.done.get())); err != nil {
+				return 0, err
+			}
+		}
+		at = min(at, h.c.timeline.ingest.done.get())
+		if err := h.ctx.Err(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// hold pins the collection at e and reports whether it could.
+func (in *input) hold(e dataflow.Epoch) bool {
+	for _, t := range []struct {
+		trace *trace.Trace
+		hold  **trace.Hold
+	}{{in.coll.rows, &in.rows}, {in.coll.errs, &in.errs}} {
+		if *t.hold != nil {
+			(*t.hold).Release()
+			*t.hold = nil
+		}
+		u := t.trace.Upper()
+		if u == 0 {
+			continue
+		}
+		hold, ok := t.trace.Hold(min(e, u-1))
+		if !ok {
+			return false
+		}
+		*t.hold = hold
+	}
+	in.at = e
+	return true
+}
+
+// feedSnapshot steps the flow through its imports' content at epoch at, in
+// parts, so that memory is bounded by a part.
+func (h *hydration) feedSnapshot(ins []*input, at dataflow.Epoch) error {
+	h.epoch.Store(uint64(at))
+	h.flow.df.start()
+	h.step(at, nil, nil)
+	for _, in := range ins {
+		h.total.Add(max(in.coll.rowCount.Load(), 0))
+	}
+	for _, in := range ins {
+		id := in.coll.id
+		for _, part := range []struct {
+			t    *trace.Trace
+			errs bool
+		}{{in.coll.rows, false}, {in.coll.errs, true}} {
+			s, err := snapshotTrace(part.t, at)
+			if err != nil {
+				return err
+			}
+			if s == nil {
+				continue
+			}
+			var ds []*dataflow.Delta
+			n := 0
+			flush := func() {
+				if part.errs {
+					h.step(at, nil, changeMap{id: ds})
+				} else {
+					h.step(at, changeMap{id: ds}, nil)
+				}
+				h.rows.Add(int64(n))
+				ds, n = nil, 0
+			}
+			s.Scan(func(d *dataflow.Delta) bool {
+				ds = append(ds, cloneDelta(d))
+				if n += d.N; n >= hydrationRows {
+					flush()
+				}
+				return h.ctx.Err() == nil
+			})
+			s.Release()
+			if err := h.ctx.Err(); err != nil {
+				return err
+			}
+			flush()
+		}
+	}
+	return nil
+}
+
+func (h *hydration) step(e dataflow.Epoch, rows, errs changeMap) {
+	h.flow.step(e, rows, errs, h.c.readable())
+}
+
+// catchUp steps the flow from where it is to e, by the traces.
+func (h *hydration) catchUp(ins []*input, e dataflow.Epoch) error {
+	rows, errs := changeMap{}, changeMap{}
+	for _, in := range ins {
+		if err := in.coll.stage.done.wait(h.ctx, e); err != nil {
+			return err
+		}
+		rows[in.coll.id] = readChanges(in.coll.rows, in.at, e)
+		errs[in.coll.id] = readChanges(in.coll.errs, in.at, e)
+	}
+	h.step(e, rows, errs)
+	for _, in := range ins {
+		in.at = e
+		advanceHold(in.coll.rows, &in.rows, e)
+		advanceHold(in.coll.errs, &in.errs, e)
+	}
+	h.epoch.Store(uint64(e))
+	return nil
+}
+
+// tryAttach hands the flow to the cluster, in its loop, unless too much has
+// happened since: then another round of catching up comes first.
+func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
+	const near = 20 // epochs
+	err = h.cl.do(h.ctx, func() {
+		now := h.cl.done.get()
+		behind := 0
+		for _, in := range ins {
+			if in.coll.stage.done.get() < now {
+				return // another cluster is behind this one: wait outside
+			}
+			if u := in.coll.rows.Upper(); u > 0 && u-1 > in.at && now > in.at {
+				behind = max(behind, int(now-in.at))
+			}
+		}
+		if behind > near {
+			return
+		}
+		if err := h.catchUp(ins, now); err != nil {
+			return
+		}
+		h.c.mu.RLock()
+		gone := h.c.collections[h.flow.id] != h.flow.out
+		h.c.mu.RUnlock()
+		if gone {
+			h.flow.df.close()
+			done = true
+			return
+		}
+		h.cl.attach(h.flow)
+		h.flow.out.setReady()
+		done = true
+	})
+	return done, err
+}
+
+// newViewCollection makes the collection of a view or index.
+func (c *Coordinator) newViewCollection(o *catalog.Object, kinds []columnar.Kind, key []int) *collection {
+	cl := c.clusterOf(o)
+	return newCollection(o.ID, kinds, key, false, c.partitions, &cl.stage)
+}

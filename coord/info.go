@@ -1,0 +1,411 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+func textColumns(names ...string) []pgwire.Column {
+	out := make([]pgwire.Column, len(names))
+	for i, n := range names {
+		out[i] = pgwire.Column{Name: n, Type: types.Text}
+	}
+	return out
+}
+
+// utilityColumns are the result columns of statements that are not queries.
+func (s *Session) utilityColumns(p *prepared) ([]pgwire.Column, error) {
+	switch n := p.stmt.Node.(type) {
+	case *parser.ShowVariable:
+		if n.Name == "all" {
+			return textColumns("name", "setting", "description"), nil
+		}
+		return textColumns(settingDisplay(variableName(n.Name))), nil
+	case *parser.ShowCreate:
+		return textColumns("name", "create_sql"), nil
+	case *parser.Show:
+		cols, _, err := s.show(n)
+		return cols, err
+	case *parser.Explain:
+		return textColumns("QUERY PLAN"), nil
+	case *parser.Subscribe:
+		return s.subscribeColumns(p, n)
+	case *parser.Fetch:
+		if c := s.portals[n.Cursor]; c != nil && !n.Move {
+			return c.columns(), nil
+		}
+	case *parser.Postgres:
+		if e := n.Stmt.GetExecuteStmt(); e != nil {
+			if q := s.stmts[e.Name]; q != nil {
+				return q.columns, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// variableName maps the several spellings of a setting in SHOW.
+func variableName(n string) string {
+	switch strings.ToLower(n) {
+	case "time zone":
+		return "timezone"
+	case "transaction isolation level":
+		return "transaction_isolation"
+	case "session authorization":
+		return "session_authorization"
+	case "names":
+		return "client_encoding"
+	}
+	return strings.ToLower(n)
+}
+
+// execInfo answers SHOW and EXPLAIN.
+func (s *Session) execInfo(ctx context.Context, p *prepared, w pgwire.ResultWriter) (string, error) {
+	var rows [][]string
+	cols := p.columns
+	var err error
+	switch n := p.stmt.Node.(type) {
+	case *parser.ShowVariable:
+		rows, err = s.showVariable(n)
+	case *parser.ShowCreate:
+		rows, err = s.showCreate(n)
+	case *parser.Show:
+		cols, rows, err = s.show(n)
+	case *parser.Explain:
+		var text string
+		text, err = s.explain(ctx, p, n)
+		for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+			rows = append(rows, []string{l})
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := w.Begin(cols); err != nil {
+		return "", err
+	}
+	if err := w.Rows(textBatch(rows, len(cols)), 0, len(rows)); err != nil {
+		return "", err
+	}
+	return p.stmt.Node.Tag(), nil
+}
+
+func (s *Session) showVariable(n *parser.ShowVariable) ([][]string, error) {
+	name := variableName(n.Name)
+	if name == "all" {
+		var rows [][]string
+		for _, x := range s.set.all() {
+			rows = append(rows, x[:])
+		}
+		return rows, nil
+	}
+	if name == "mz_version" || name == "streamdb_version" {
+		return [][]string{{versionText()}}, nil
+	}
+	v, ok := s.set.get(name)
+	if !ok {
+		return nil, pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter \"%s\"", n.Name)
+	}
+	return [][]string{{v}}, nil
+}
+
+func (s *Session) showCreate(n *parser.ShowCreate) ([][]string, error) {
+	d := &ddlState{cat: s.snapshot()}
+	o, err := s.find(d, n.Kind, n.Name)
+	if err != nil {
+		return nil, err
+	}
+	return [][]string{{o.Schema + "." + o.Name, o.SQL}}, nil
+}
+
+// show lists objects.
+func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
+	cat := s.snapshot()
+	var cols []pgwire.Column
+	var rows [][]string
+	var err error
+	kinds := map[string][]catalog.Kind{
+		"tables": {catalog.KindTable}, "sources": {catalog.KindSource}, "views": {catalog.KindView},
+		"materialized views": {catalog.KindMaterializedView}, "connections": {catalog.KindConnection},
+		"secrets": {catalog.KindSecret}, "sinks": {catalog.KindSink},
+		"objects": {catalog.KindTable, catalog.KindSource, catalog.KindView, catalog.KindMaterializedView, catalog.KindIndex, catalog.KindConnection, catalog.KindSecret, catalog.KindSink},
+	}
+	switch k := n.Kind; k {
+	case "schemas":
+		cols = textColumns("name", "comment")
+		for _, sc := range cat.Schemas() {
+			rows = append(rows, []string{sc.Name, ""})
+		}
+	case "databases":
+		cols = textColumns("name", "comment")
+		rows = [][]string{{databaseName, ""}}
+	case "clusters":
+		cols = textColumns("name", "comment")
+		rows = [][]string{{defaultCluster, ""}}
+		for _, o := range cat.Objects() {
+			if o.Kind == catalog.KindCluster {
+				rows = append(rows, []string{o.Name, o.Comment})
+			}
+		}
+	case "columns":
+		cols, rows, err = s.showColumns(cat, n)
+	case "indexes":
+		cols, rows, err = s.showIndexes(cat, n)
+	case "roles", "users":
+		cols = textColumns("name", "comment")
+		rows = [][]string{{s.user, ""}}
+	case "jobs", "progress":
+		cols = textColumns("name", "schema", "rows", "total")
+		rows = s.c.hydrationRows(cat)
+	case "types", "functions", "subscriptions", "subsources":
+		cols = textColumns("name", "comment")
+	default:
+		ks, ok := kinds[k]
+		if !ok {
+			return nil, nil, pgerror.Unsupported("SHOW " + strings.ToUpper(k))
+		}
+		cols, rows, err = s.showObjects(cat, n, ks)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return cols, filterShow(rows, n), nil
+}
+
+// filterShow keeps the rows whose name is LIKE the pattern.
+func filterShow(rows [][]string, n *parser.Show) [][]string {
+	if n.Like == nil {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(r []string) bool { return !likeMatch(r[0], *n.Like) })
+}
+
+// likeMatch is SQL's LIKE without an escape.
+func likeMatch(s, pattern string) bool {
+	if pattern == "" {
+		return s == ""
+	}
+	switch pattern[0] {
+	case '%':
+		for i := range len(s) + 1 {
+			if likeMatch(s[i:], pattern[1:]) {
+				return true
+			}
+		}
+		return false
+	case '_':
+		return s != "" && likeMatch(s[1:], pattern[1:])
+	}
+	return s != "" && s[0] == pattern[0] && likeMatch(s[1:], pattern[1:])
+}
+
+func (s *Session) showObjects(cat *catalog.Snapshot, n *parser.Show, kinds []catalog.Kind) ([]pgwire.Column, [][]string, error) {
+	schemas := s.searchPath()
+	if n.In != nil {
+		if cat.Schema(n.In.Name) == nil {
+			return nil, nil, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", n.In.Name)
+		}
+		schemas = []string{n.In.Name}
+	}
+	cols := textColumns("name", "comment")
+	switch n.Kind {
+	case "objects":
+		cols = textColumns("name", "type", "comment")
+	case "sources":
+		cols = textColumns("name", "type", "state", "comment")
+	case "connections":
+		cols = textColumns("name", "type", "comment")
+	case "materialized views":
+		cols = textColumns("name", "cluster", "comment")
+	}
+	var rows [][]string
+	for _, o := range cat.Objects() {
+		if !slices.Contains(kinds, o.Kind) || !slices.Contains(schemas, o.Schema) || n.Cluster != "" && o.Cluster != n.Cluster {
+			continue
+		}
+		row := []string{o.Name}
+		switch n.Kind {
+		case "objects":
+			row = append(row, o.Kind.String())
+		case "sources":
+			typ, state := o.Options["connector"], ""
+			if o.Parent != 0 {
+				typ = "subsource"
+				if o.Options["role"] == "errors" {
+					typ = "errors"
+				}
+			} else if st := s.c.sourceStatus(o.ID); st != nil {
+				state = st.State
+			}
+			row = append(row, typ, state)
+		case "connections":
+			row = append(row, o.Options["connector"])
+		case "materialized views":
+			row = append(row, o.Cluster)
+		}
+		rows = append(rows, append(row, o.Comment))
+	}
+	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return cols, rows, nil
+}
+
+func (s *Session) showRelation(cat *catalog.Snapshot, n *parser.Name) (*catalog.Object, error) {
+	o := cat.Resolve(catalog.KindTable, n.Schema, n.Name, s.relationPath())
+	if o == nil {
+		return nil, undefinedRelation(n.Schema, n.Name)
+	}
+	return o, nil
+}
+
+func (s *Session) showColumns(cat *catalog.Snapshot, n *parser.Show) ([]pgwire.Column, [][]string, error) {
+	cols := textColumns("name", "nullable", "type", "comment")
+	if n.In == nil {
+		return nil, nil, pgerror.New(pgerror.SyntaxError, "SHOW COLUMNS needs FROM a relation")
+	}
+	o, err := s.showRelation(cat, n.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows [][]string
+	for _, c := range o.Columns {
+		rows = append(rows, []string{c.Name, fmt.Sprint(!c.NotNull), typeName(c.Type), c.Comment})
+	}
+	return cols, rows, nil
+}
+
+func (s *Session) showIndexes(cat *catalog.Snapshot, n *parser.Show) ([]pgwire.Column, [][]string, error) {
+	cols := textColumns("name", "on", "cluster", "key", "comment")
+	var rows [][]string
+	var on *catalog.Object
+	if n.In != nil {
+		var err error
+		if on, err = s.showRelation(cat, n.In); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, o := range cat.Objects() {
+		if o.Kind != catalog.KindIndex || on != nil && o.Table != on.ID {
+			continue
+		}
+		t := cat.ByID(o.Table)
+		key := make([]string, len(o.Key))
+		for i, k := range o.Key {
+			key[i] = o.Columns[k].Name
+		}
+		rows = append(rows, []string{o.Name, t.Name, o.Cluster, "{" + strings.Join(key, ",") + "}", o.Comment})
+	}
+	return cols, rows, nil
+}
+
+// hydrationRows lists the views that are being hydrated.
+func (c *Coordinator) hydrationRows(cat *catalog.Snapshot) [][]string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var rows [][]string
+	for _, id := range sortedIDs(c.hydrations) {
+		h := c.hydrations[id]
+		if o := cat.ByID(id); o != nil {
+			rows = append(rows, []string{o.Name, o.Schema, fmt.Sprint(h.rows.Load()), fmt.Sprint(h.total.Load())})
+		}
+	}
+	return rows
+}
+
+// explain shows the plan of a statement or of a view.
+func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {
+	if n.View != nil {
+		o, err := s.find(&ddlState{cat: s.snapshot()}, n.ViewKind, *n.View)
+		if err != nil {
+			return "", err
+		}
+		rel, err := s.c.viewPlan(s.snapshot(), o)
+		if err != nil {
+			return "", err
+		}
+		return plan.Format(rel), nil
+	}
+	maintained := false
+	var q *planner.Query
+	var rel plan.Rel
+	bindQuery := func(query *parser.Query) (err error) {
+		q, err = planner.BindQuery(s.bindContext(nil), p.stmt.Text, query)
+		if err == nil {
+			rel = q.Rel
+		}
+		return err
+	}
+	var err error
+	switch st := n.Statement.Node.(type) {
+	case *parser.Select:
+		err = bindQuery(&st.Query)
+	case *parser.CreateMaterializedView:
+		maintained, err = true, bindQuery(&st.Query)
+	case *parser.CreateView:
+		maintained, err = true, bindQuery(&st.Query)
+	case *parser.CreateTableAs:
+		err = bindQuery(&st.Query)
+	case *parser.Postgres:
+		b, berr := planner.Bind(s.bindContext(nil), n.Statement)
+		if berr != nil {
+			return "", berr
+		}
+		switch b := b.(type) {
+		case *planner.Insert:
+			rel = b.Rel
+		case *planner.Update:
+			rel = b.Rel
+		case *planner.Delete:
+			rel = b.Rel
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if rel == nil {
+		return "", pgerror.Unsupported("EXPLAIN of " + n.Statement.Node.Tag())
+	}
+	if n.Stage == "raw" {
+		return plan.Format(rel), nil
+	}
+	opts := s.optimizeOptions()
+	if maintained && q != nil {
+		rel = q.Collection()
+		opts = planner.Options{Maintained: true, Rows: s.c.estimateRows}
+	}
+	rel, err = planner.Optimize(rel, opts)
+	if err != nil {
+		return "", err
+	}
+	if n.Analyze && !maintained {
+		rows := 0
+		begun := s.c.opts.Now()
+		if err := s.runQuery(ctx, rel, nil, false, func(b *columnar.Batch) error { rows += b.N; return nil }); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%sRows: %d\nExecution Time: %.3f ms\n", plan.Format(rel), rows, float64(s.c.opts.Now().Sub(begun).Microseconds())/1000), nil
+	}
+	return plan.Format(rel), nil
+}
+
+func (c *Coordinator) sourceStatus(id plan.ObjectID) *sources.Status {
+	c.mu.RLock()
+	s := c.sources[id]
+	c.mu.RUnlock()
+	if s == nil {
+		return nil
+	}
+	st := s.currentStatus()
+	return &st
+}

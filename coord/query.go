@@ -1,0 +1,537 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/dataflow/render"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// prepared is a statement with what analysis found. It is analyzed anew when
+// the catalog or the search path has changed.
+type prepared struct {
+	name     string
+	stmt     *parser.Statement // nil: the empty query
+	sql      string
+	declared []types.OID
+	params   []types.Type
+	columns  []pgwire.Column // nil: returns no rows
+	bound    planner.Bound   // of queries and DML
+	rel      plan.Rel        // optimized, of queries; parameters are still in it
+	cat      *catalog.Snapshot
+	path     string
+	fromSQL  bool // made by PREPARE
+}
+
+// analyze binds and plans a statement, if it is a query or DML, and finds its
+// parameters and result columns.
+func (s *Session) analyze(p *prepared) error {
+	if p.stmt == nil {
+		return nil
+	}
+	p.cat, p.path = s.snapshot(), pathKey(s.searchPath())
+	switch n := p.stmt.Node.(type) {
+	case *parser.Select:
+		return s.analyzeBound(p)
+	case *parser.Postgres:
+		if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil {
+			return s.analyzeBound(p)
+		}
+	}
+	for _, o := range p.declared {
+		p.params = append(p.params, types.Of(o))
+	}
+	cols, err := s.utilityColumns(p)
+	p.columns = cols
+	return err
+}
+
+func (s *Session) analyzeBound(p *prepared) error {
+	b, err := planner.Bind(s.bindContext(p.declared), p.stmt)
+	if err != nil {
+		return err
+	}
+	p.bound = b
+	switch b := b.(type) {
+	case *planner.Query:
+		p.params = b.Params
+		p.columns = resultColumns(b.Columns)
+		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+	case *planner.Insert:
+		p.params, p.columns = b.Params, returningColumns(b.Returning)
+		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+	case *planner.Update:
+		p.params, p.columns = b.Params, returningColumns(b.Returning)
+		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+	case *planner.Delete:
+		p.params, p.columns = b.Params, returningColumns(b.Returning)
+		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+	}
+	return err
+}
+
+// refresh analyzes again if what the analysis depended on has changed. A
+// result that would have other columns is an error, as drivers expect it.
+func (s *Session) refresh(p *prepared) error {
+	if p.stmt == nil || (p.cat == s.snapshot() && p.path == pathKey(s.searchPath())) {
+		return nil
+	}
+	old := p.columns
+	n := &prepared{name: p.name, stmt: p.stmt, sql: p.sql, declared: p.declared, fromSQL: p.fromSQL}
+	if len(p.declared) < len(p.params) {
+		n.declared = make([]types.OID, len(p.params))
+		for i, t := range p.params {
+			n.declared[i] = t.OID
+		}
+	}
+	if err := s.analyze(n); err != nil {
+		return err
+	}
+	if !slices.EqualFunc(old, n.columns, func(a, b pgwire.Column) bool { return a.Type.OID == b.Type.OID && a.Name == b.Name }) {
+		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
+	}
+	*p = *n
+	return nil
+}
+
+func pathKey(path []string) string { return fmt.Sprintf("%q", path) }
+
+func resultColumns(cols []planner.ResultColumn) []pgwire.Column {
+	out := make([]pgwire.Column, len(cols))
+	for i, c := range cols {
+		out[i] = pgwire.Column{Name: c.Name, Type: c.Type, TableOID: c.TableOID, AttrNum: c.AttrNum}
+	}
+	return out
+}
+
+func returningColumns(r *planner.Returning) []pgwire.Column {
+	if r == nil {
+		return nil
+	}
+	return resultColumns(r.Columns)
+}
+
+// optimizeOptions are those of one-off queries.
+func (s *Session) optimizeOptions() planner.Options {
+	return planner.Options{Indexes: s.indexes, Rows: s.c.estimateRows}
+}
+
+// indexes lists the keys by which a collection can be looked up: its own and
+// those of its indexes. Only types whose equality is that of their bits
+// qualify, as the collections are arranged by the stored values.
+func (s *Session) indexes(id plan.ObjectID) []planner.Index {
+	cat := s.snapshot()
+	o := cat.ByID(id)
+	if o == nil || o.Kind == catalog.KindVirtual {
+		return nil
+	}
+	var out []planner.Index
+	add := func(ix plan.ObjectID, key []int, unique bool) {
+		if len(key) == 0 || len(key) == len(o.Columns) && len(o.PrimaryKey) == 0 && ix == id {
+			return
+		}
+		for _, k := range key {
+			if !bitwiseEqual(o.Columns[k].Type) {
+				return
+			}
+		}
+		out = append(out, planner.Index{ID: ix, Key: key, Unique: unique})
+	}
+	add(id, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
+	for _, u := range cat.Users(id) {
+		if u.Kind == catalog.KindIndex && u.Table == id {
+			if coll := s.c.collection(u.ID); coll != nil && coll.isReady() && coll.failed.Load() == nil {
+				add(u.ID, u.Key, false)
+			}
+		}
+	}
+	return out
+}
+
+// bitwiseEqual says whether two values of a type are equal just if their bits are.
+func bitwiseEqual(t types.Type) bool {
+	switch t.OID {
+	case types.OIDBool, types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDText, types.OIDVarchar,
+		types.OIDName, types.OIDBytea, types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestampTZ, types.OIDUUID:
+		return true
+	}
+	return false
+}
+
+// reader gives a query its collections at one epoch, with the changes of the
+// session's own transaction on top.
+type reader struct {
+	s     *Session
+	tx    *txn
+	ctx   *expr.Context
+	snaps map[plan.ObjectID]*trace.TraceSnapshot
+}
+
+// openReader takes snapshots of the objects that rel reads. write says that
+// the read is for a write: it sees what is applied though not yet durable, and
+// may not be told to the client before its own commit.
+func (s *Session) openReader(ctx context.Context, rel plan.Rel, write bool) (*reader, error) {
+	ids := readIDs(rel)
+	for {
+		e := s.chooseEpoch(write)
+		if err := s.c.awaitAll(ctx, ids, e); err != nil {
+			return nil, err
+		}
+		r, err := s.tryReader(ids, e)
+		if err == nil {
+			if s.tx != nil && s.tx.repeat && s.tx.explicit && s.tx.pinned == 0 {
+				s.tx.pinned = e
+				s.c.pins.set(s.tx, e)
+			}
+			return r, nil
+		}
+		if !errors.Is(err, errVersionGone) {
+			return nil, err
+		}
+		if s.tx != nil && s.tx.pinned != 0 {
+			return nil, pgerror.New(pgerror.SerializationFailure, "could not serialize access: the transaction's snapshot is no longer kept").
+				WithHint("Run the transaction again.")
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// chooseEpoch is the epoch of a read.
+func (s *Session) chooseEpoch(write bool) dataflow.Epoch {
+	if s.tx != nil && s.tx.pinned != 0 && !write {
+		return s.tx.pinned
+	}
+	if write {
+		return s.c.timeline.ingest.done.get()
+	}
+	return s.c.readEpoch()
+}
+
+// readIDs lists the collections that a plan reads, with the indexes that it
+// looks up.
+func readIDs(rel plan.Rel) []plan.ObjectID {
+	var ids []plan.ObjectID
+	plan.Walk(rel, func(r plan.Rel) bool {
+		if g, ok := r.(*plan.Get); ok {
+			id := g.ID
+			if g.Lookup != nil {
+				id = g.Lookup.Index
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return true
+	})
+	return ids
+}
+
+func (s *Session) tryReader(ids []plan.ObjectID, e dataflow.Epoch) (*reader, error) {
+	r := &reader{s: s, tx: s.tx, ctx: s.exprContext(), snaps: make(map[plan.ObjectID]*trace.TraceSnapshot, len(ids))}
+	r.ctx.Epoch = e
+	for _, id := range ids {
+		coll := s.c.collection(id)
+		if coll == nil {
+			continue
+		}
+		sn, err := coll.snapshot(e)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		if sn != nil {
+			r.snaps[id] = sn
+		}
+	}
+	return r, nil
+}
+
+func (r *reader) close() {
+	for _, sn := range r.snaps {
+		sn.Release()
+	}
+	r.snaps = nil
+}
+
+// Snapshot implements render.Reader.
+func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error] {
+	return func(yield func(*dataflow.Delta, error) bool) {
+		give := func(d *dataflow.Delta) bool {
+			if err := ctx.Err(); err != nil {
+				yield(nil, context.Cause(ctx))
+				return false
+			}
+			return yield(selectCols(d, get), nil)
+		}
+		if vt := r.s.c.virtual[get.ID]; vt != nil {
+			b, err := vt.rows(r.s)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			give(&dataflow.Delta{Batch: *b})
+			return
+		}
+		if get.Lookup != nil {
+			if !r.lookup(get.Lookup, give, yield) {
+				return
+			}
+		} else if sn := r.snaps[get.ID]; sn != nil {
+			more := true
+			sn.Scan(func(d *dataflow.Delta) bool {
+				more = give(d)
+				return more
+			})
+			if !more {
+				return
+			}
+		}
+		if r.tx != nil {
+			for _, d := range r.tx.pending(get.ID) {
+				if !give(d) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lookup gives the rows of a Lookup's keys. It reports whether to go on.
+func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool, yield func(*dataflow.Delta, error) bool) bool {
+	sn := r.snaps[l.Index]
+	if sn == nil {
+		return true
+	}
+	var seen [][]*columnar.Vec
+	for _, vals := range l.Values {
+		keys := make([]*columnar.Vec, len(vals))
+		null := false
+		for i, v := range vals {
+			k, err := expr.EvalConst(v, r.ctx)
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			keys[i] = k.Val
+			null = null || k.Val.Null(0)
+		}
+		if null || slices.ContainsFunc(seen, func(k []*columnar.Vec) bool { return sameKey(k, keys) }) {
+			continue
+		}
+		seen = append(seen, keys)
+		if d := sn.Lookup(keys, 0); d != nil && d.N > 0 && !give(d) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameKey(a, b []*columnar.Vec) bool {
+	for i := range a {
+		if columnar.CompareRows(a[i:i+1], 0, b[i:i+1], 0) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// runQuery runs an optimized plan once and gives its rows to emit.
+func (s *Session) runQuery(ctx context.Context, rel plan.Rel, params []*expr.Const, write bool, emit render.Emit) error {
+	if len(params) > 0 {
+		rel = plan.BindParams(rel, params)
+	}
+	r, err := s.openReader(ctx, rel, write)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	return render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: s.c.exec, Context: r.ctx}, emit)
+}
+
+// portal is a statement with its parameters, executed in parts: a protocol
+// portal or a SQL cursor.
+type portal struct {
+	name   string
+	p      *prepared
+	params []*expr.Const
+	tx     *txn
+
+	cursor bool // made by DECLARE
+	hold   bool
+	scroll bool
+
+	// rows is the running query; batch and at what it gave last.
+	rows   *rowStream
+	ran    bool // executed to its end
+	tag    string
+	buffer []bufferedRows // of a scrollable or held cursor
+	pos    int64          // rows before the cursor's position
+
+	sub *subscription // of a cursor over SUBSCRIBE
+}
+
+type bufferedRows struct {
+	batch *columnar.Batch
+}
+
+func (p *portal) columns() []pgwire.Column { return p.p.columns }
+
+func (p *portal) close() {
+	if p.rows != nil {
+		p.rows.close()
+		p.rows = nil
+	}
+	if p.sub != nil {
+		p.sub.close()
+		p.sub = nil
+	}
+}
+
+// rowStream is a running query that gives rows on demand.
+type rowStream struct {
+	next   func() (*columnar.Batch, error, bool)
+	stop   func()
+	cancel context.CancelCauseFunc
+	batch  *columnar.Batch
+	at     int
+	done   bool
+}
+
+// stream starts a query that is read in parts, beyond the call that started it.
+func (s *Session) stream(rel plan.Rel, params []*expr.Const) (*rowStream, error) {
+	ctx, cancel := context.WithCancelCause(s.c.ctx)
+	if len(params) > 0 {
+		rel = plan.BindParams(rel, params)
+	}
+	r, err := s.openReader(ctx, rel, false)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	st := &rowStream{cancel: cancel}
+	seq := func(yield func(*columnar.Batch, error) bool) {
+		defer r.close()
+		err := render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: s.c.exec, Context: r.ctx}, func(b *columnar.Batch) error {
+			if !yield(b, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+	st.next, st.stop = iter.Pull2(seq)
+	return st, nil
+}
+
+var errStopped = errors.New("no more rows are wanted")
+
+// take gives up to max rows (0: all) to f in parts, and reports how many, and
+// whether the stream has ended.
+func (r *rowStream) take(ctx context.Context, max int64, f func(b *columnar.Batch, from, to int) error) (n int64, ended bool, err error) {
+	stop := context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })
+	defer stop()
+	for max == 0 || n < max {
+		if r.done {
+			return n, true, nil
+		}
+		if r.batch == nil || r.at == r.batch.N {
+			b, err, ok := r.next()
+			if err != nil {
+				r.done = true
+				return n, true, err
+			}
+			if !ok {
+				r.done = true
+				return n, true, nil
+			}
+			r.batch, r.at = b, 0
+			continue
+		}
+		to := r.batch.N
+		if max > 0 {
+			to = min(to, r.at+int(max-n))
+		}
+		if err := f(r.batch, r.at, to); err != nil {
+			return n, false, err
+		}
+		n += int64(to - r.at)
+		r.at = to
+	}
+	return n, false, nil
+}
+
+func (r *rowStream) close() {
+	r.cancel(errStopped)
+	r.stop()
+}
+
+// executePortal runs a portal for at most maxRows rows.
+func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w pgwire.ResultWriter) (suspended bool, err error) {
+	if p.ran {
+		if p.columns() == nil {
+			return false, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "portal \"%s\" cannot be run", p.name)
+		}
+		return false, w.Complete(p.tag)
+	}
+	q, isQuery := p.p.bound.(*planner.Query)
+	if !isQuery || (maxRows == 0 && p.rows == nil) {
+		if !isTxControl(p.p.stmt.Node) {
+			s.beginTx()
+		}
+		p.ran = true
+		tag, err := s.execute(ctx, p.p, p.params, w)
+		if err != nil {
+			return false, err
+		}
+		p.tag = tag
+		s.report(w)
+		return false, w.Complete(tag)
+	}
+	_ = q
+	if p.rows == nil {
+		if p.rows, err = s.stream(p.p.rel, p.params); err != nil {
+			return false, err
+		}
+		if err := w.Begin(p.columns()); err != nil {
+			return false, err
+		}
+	}
+	width := len(p.columns())
+	n, ended, err := p.rows.take(ctx, int64(maxRows), func(b *columnar.Batch, from, to int) error {
+		return w.Rows(firstCols(b, width), from, to)
+	})
+	if err != nil {
+		return false, err
+	}
+	if !ended {
+		return true, nil
+	}
+	p.ran, p.tag = true, fmt.Sprintf("SELECT %d", n)
+	return false, w.Complete(p.tag)
+}
+
+// firstCols drops the columns that are only there to sort by.
+func firstCols(b *columnar.Batch, n int) *columnar.Batch {
+	if len(b.Cols) == n {
+		return b
+	}
+	return &columnar.Batch{Cols: b.Cols[:n], N: b.N}
+}

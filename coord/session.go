@@ -1,0 +1,551 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// Session is one client session; see pgwire.Session for who calls what.
+type Session struct {
+	c         *Coordinator
+	info      pgwire.ConnInfo
+	user      string
+	set       *settings
+	tx        *txn
+	stmts     map[string]*prepared
+	portals   map[string]*portal
+	lastWrite dataflow.Epoch
+	changed   []string // settings to report with the next result
+	started   time.Time
+
+	mu      sync.Mutex
+	cancel  context.CancelCauseFunc // of the running statement
+	aborted error
+	state   string // active, idle, …, for pg_stat_activity
+	query   string
+	queryAt time.Time
+}
+
+// Connect implements pgwire.Backend.
+func (c *Coordinator) Connect(_ context.Context, params map[string]string, info pgwire.ConnInfo) (pgwire.Session, error) {
+	if c.closed.Load() {
+		return nil, errShutdown
+	}
+	s := &Session{c: c, info: info, user: params["user"], set: newSettings(),
+		stmts: map[string]*prepared{}, portals: map[string]*portal{}, started: c.opts.Now(), state: "idle"}
+	if s.user == "" {
+		s.user = "streamdb"
+	}
+	s.set.base["session_authorization"] = s.user
+	for k, v := range params {
+		switch k {
+		case "user", "database", "replication":
+		case "options":
+			if err := s.startupOptions(v); err != nil {
+				return nil, err
+			}
+		default:
+			s.startupSetting(k, v)
+		}
+	}
+	s.set.onEdit = func(name string) { s.changed = append(s.changed, name) }
+	c.mu.Lock()
+	c.sessions[s] = struct{}{}
+	c.mu.Unlock()
+	return s, nil
+}
+
+// startupSetting sets a session default from a startup parameter; what is
+// unknown is ignored.
+func (s *Session) startupSetting(name, value string) {
+	name = strings.ToLower(name)
+	d := settingIndex[name]
+	if d == nil || d.kind == settingReadOnly {
+		return
+	}
+	if v, err := d.normalize(value); err == nil {
+		s.set.base[name] = v
+		s.set.refresh(name)
+	}
+}
+
+// startupOptions reads `-c name=value` and `--name=value` switches.
+func (s *Session) startupOptions(v string) error {
+	words := strings.Fields(strings.ReplaceAll(v, `\ `, "\x00"))
+	for i := 0; i < len(words); i++ {
+		w := strings.ReplaceAll(words[i], "\x00", " ")
+		switch {
+		case w == "-c" && i+1 < len(words):
+			i++
+			w = strings.ReplaceAll(words[i], "\x00", " ")
+		case strings.HasPrefix(w, "-c"):
+			w = w[2:]
+		case strings.HasPrefix(w, "--"):
+			w = w[2:]
+		default:
+			return pgerror.New(pgerror.SyntaxError, "invalid command-line argument for server process: %s", w)
+		}
+		name, val, ok := strings.Cut(w, "=")
+		if !ok {
+			return pgerror.New(pgerror.SyntaxError, "invalid command-line argument for server process: %s", w)
+		}
+		s.startupSetting(strings.ReplaceAll(name, "-", "_"), val)
+	}
+	return nil
+}
+
+// ParameterStatuses implements pgwire.Session.
+func (s *Session) ParameterStatuses() [][2]string {
+	var out [][2]string
+	for i := range settingDefs {
+		if d := &settingDefs[i]; d.report {
+			v, _ := s.set.get(d.name)
+			out = append(out, [2]string{d.name, v})
+		}
+	}
+	return out
+}
+
+// TextOptions implements pgwire.Formatter.
+func (s *Session) TextOptions() *types.Options {
+	o := &types.Options{Location: s.set.zone, Names: s.names()}
+	if v, _ := s.set.get("bytea_output"); v == "escape" {
+		o.ByteaEscape = true
+	}
+	if v, _ := s.set.get("extra_float_digits"); v != "1" && v != "2" && v != "3" {
+		n := 0
+		fmt.Sscan(v, &n)
+		o.FloatDigits = 15 + n
+	}
+	if s.tx != nil {
+		o.Now = s.tx.started
+	}
+	return o
+}
+
+// TxStatus implements pgwire.Session.
+func (s *Session) TxStatus() byte {
+	switch {
+	case s.tx == nil || !s.tx.block:
+		return 'I'
+	case s.tx.failed:
+		return 'E'
+	}
+	return 'T'
+}
+
+// Close implements pgwire.Session.
+func (s *Session) Close() {
+	s.rollbackTx()
+	for _, p := range s.portals {
+		p.close()
+	}
+	s.c.mu.Lock()
+	delete(s.c.sessions, s)
+	s.c.mu.Unlock()
+}
+
+// abort cancels the running statement, and all later ones.
+func (s *Session) abort(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aborted = err
+	if s.cancel != nil {
+		s.cancel(err)
+	}
+}
+
+// running brackets a statement: it can be cancelled, is bounded in time, and a
+// panic in it is an internal error of the statement and not of the server.
+func (s *Session) running(ctx context.Context, sql string, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	if s.aborted != nil {
+		defer s.mu.Unlock()
+		return s.aborted
+	}
+	s.cancel, s.state, s.query, s.queryAt = cancel, "active", sql, s.c.opts.Now()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.cancel, s.state = nil, "idle"
+		if s.tx != nil && s.tx.block {
+			s.state = "idle in transaction"
+		}
+		s.mu.Unlock()
+	}()
+	if d := s.set.duration("statement_timeout"); d > 0 {
+		t := time.AfterFunc(d, func() {
+			cancel(pgerror.New(pgerror.QueryCanceled, "canceling statement due to statement timeout"))
+		})
+		defer t.Stop()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			s.c.log.Error("statement panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+			err = pgerror.New(pgerror.InternalError, "internal error: %v", r).
+				WithHint("This is a bug in streamdb; the server log has the details.")
+		}
+		if errors.Is(err, context.Canceled) {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+				err = cause
+			} else {
+				err = pgerror.New(pgerror.QueryCanceled, "canceling statement due to user request")
+			}
+		}
+	}()
+	return f(ctx)
+}
+
+// Simple implements pgwire.Session: the statements of a query text are one
+// implicit transaction, unless they control transactions themselves.
+func (s *Session) Simple(ctx context.Context, sql string, w pgwire.ResultWriter) error {
+	return s.running(ctx, sql, func(ctx context.Context) error {
+		stmts, err := parser.Parse(sql)
+		if err != nil {
+			s.failTx()
+			return err
+		}
+		if len(stmts) == 0 {
+			return w.Complete("")
+		}
+		for i := range stmts {
+			p := &prepared{stmt: &stmts[i], sql: stmts[i].SQL()}
+			if err := s.one(ctx, p, i == len(stmts)-1, w); err != nil {
+				s.failTx()
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// one runs a statement of a simple query and ends the implicit transaction
+// after the last one, before its completion is told.
+func (s *Session) one(ctx context.Context, p *prepared, last bool, w pgwire.ResultWriter) error {
+	if err := s.admit(p.stmt); err != nil {
+		return err
+	}
+	if err := s.analyze(p); err != nil {
+		return err
+	}
+	if !isTxControl(p.stmt.Node) {
+		s.beginTx()
+	}
+	tag, err := s.execute(ctx, p, nil, w)
+	if err != nil {
+		return err
+	}
+	if last && s.tx != nil && !s.tx.block {
+		if err := s.commitTx(ctx); err != nil {
+			return err
+		}
+	}
+	s.report(w)
+	return w.Complete(tag)
+}
+
+// report tells the client of settings that have changed.
+func (s *Session) report(w pgwire.ResultWriter) {
+	for _, name := range s.changed {
+		v, _ := s.set.get(name)
+		w.ParameterStatus(name, v)
+	}
+	s.changed = s.changed[:0]
+}
+
+// failTx marks the transaction as failed, or rolls an implicit one back.
+func (s *Session) failTx() {
+	switch {
+	case s.tx == nil:
+	case s.tx.block:
+		s.tx.failed = true
+	default:
+		s.rollbackTx()
+	}
+}
+
+// admit refuses all but the end of a failed transaction.
+func (s *Session) admit(st *parser.Statement) error {
+	if s.tx == nil || !s.tx.failed || st == nil {
+		return nil
+	}
+	if p, ok := st.Node.(*parser.Postgres); ok {
+		if t := p.Stmt.GetTransactionStmt(); t != nil {
+			switch t.Kind {
+			case pg.TransactionStmtKind_TRANS_STMT_COMMIT, pg.TransactionStmtKind_TRANS_STMT_ROLLBACK,
+				pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO:
+				return nil
+			}
+		}
+	}
+	return pgerror.New(pgerror.InFailedSQLTransaction, "current transaction is aborted, commands ignored until end of transaction block")
+}
+
+func isTxControl(n parser.Node) bool {
+	p, ok := n.(*parser.Postgres)
+	return ok && p.Stmt.GetTransactionStmt() != nil
+}
+
+// Parse implements pgwire.Session.
+func (s *Session) Parse(ctx context.Context, name, sql string, paramTypes []types.OID) error {
+	return s.failing(ctx, sql, func(context.Context) error {
+		if name != "" && s.stmts[name] != nil {
+			return pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement \"%s\" already exists", name)
+		}
+		p, err := s.prepare(sql, paramTypes)
+		if err != nil {
+			return err
+		}
+		p.name = name
+		s.stmts[name] = p
+		return nil
+	})
+}
+
+// failing is running for the steps of the extended protocol: an error fails
+// the transaction.
+func (s *Session) failing(ctx context.Context, sql string, f func(ctx context.Context) error) error {
+	err := s.running(ctx, sql, f)
+	if err != nil && s.tx != nil && s.tx.block {
+		s.tx.failed = true
+	}
+	return err
+}
+
+// prepare parses and analyzes the one statement of a text.
+func (s *Session) prepare(sql string, paramTypes []types.OID) (*prepared, error) {
+	stmts, err := parser.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{sql: sql, declared: paramTypes}
+	switch len(stmts) {
+	case 0:
+		return p, nil
+	case 1:
+		p.stmt = &stmts[0]
+	default:
+		return nil, pgerror.New(pgerror.SyntaxError, "cannot insert multiple commands into a prepared statement")
+	}
+	if err := s.admit(p.stmt); err != nil {
+		return nil, err
+	}
+	return p, s.analyze(p)
+}
+
+func (s *Session) statement(name string) (*prepared, error) {
+	p := s.stmts[name]
+	if p == nil {
+		if name == "" {
+			return nil, pgerror.New(pgerror.InvalidSQLStatementName, "unnamed prepared statement does not exist")
+		}
+		return nil, pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement \"%s\" does not exist", name)
+	}
+	return p, nil
+}
+
+// DescribeStatement implements pgwire.Session.
+func (s *Session) DescribeStatement(ctx context.Context, name string) (pgwire.StatementDesc, error) {
+	var d pgwire.StatementDesc
+	err := s.failing(ctx, "", func(context.Context) error {
+		p, err := s.statement(name)
+		if err != nil {
+			return err
+		}
+		if err := s.refresh(p); err != nil {
+			return err
+		}
+		for _, t := range p.params {
+			d.Params = append(d.Params, t.OID)
+		}
+		d.Columns = p.columns
+		return nil
+	})
+	return d, err
+}
+
+// Bind implements pgwire.Session.
+func (s *Session) Bind(ctx context.Context, name, statement string, params []pgwire.Param) error {
+	return s.failing(ctx, "", func(context.Context) error {
+		p, err := s.statement(statement)
+		if err != nil {
+			return err
+		}
+		if err := s.admit(p.stmt); err != nil {
+			return err
+		}
+		if err := s.refresh(p); err != nil {
+			return err
+		}
+		if name != "" && s.portals[name] != nil {
+			return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already exists", name)
+		}
+		if len(params) != len(p.params) {
+			return pgerror.New(pgerror.ProtocolViolation, "bind message supplies %d parameters, but prepared statement \"%s\" requires %d", len(params), statement, len(p.params))
+		}
+		consts, err := s.decodeParams(p, params)
+		if err != nil {
+			return err
+		}
+		if p.stmt != nil && !isTxControl(p.stmt.Node) {
+			s.beginTx()
+		}
+		if old := s.portals[name]; old != nil {
+			old.close()
+		}
+		s.portals[name] = &portal{name: name, p: p, params: consts, tx: s.tx}
+		return nil
+	})
+}
+
+// decodeParams makes constants of bound parameters.
+func (s *Session) decodeParams(p *prepared, params []pgwire.Param) ([]*expr.Const, error) {
+	consts := make([]*expr.Const, len(params))
+	opts := s.TextOptions()
+	for i, x := range params {
+		t := p.params[i]
+		b := columnar.NewBuilder(t.Kind(), 1)
+		var err error
+		switch {
+		case x.Data == nil:
+			b.Null()
+		case x.Binary:
+			err = types.ParseBinary(b, t, x.Data)
+		default:
+			err = types.ParseTextBytes(b, t, x.Data, opts)
+		}
+		if err != nil {
+			e := *pgerror.As(err)
+			e.Where = fmt.Sprintf("unnamed portal parameter $%d", i+1)
+			return nil, &e
+		}
+		consts[i] = &expr.Const{Val: b.Build(), Typ: t}
+	}
+	return consts, nil
+}
+
+func (s *Session) portal(name string) (*portal, error) {
+	p := s.portals[name]
+	if p == nil {
+		return nil, pgerror.New(pgerror.InvalidCursorName, "portal \"%s\" does not exist", name)
+	}
+	return p, nil
+}
+
+// DescribePortal implements pgwire.Session.
+func (s *Session) DescribePortal(ctx context.Context, name string) ([]pgwire.Column, error) {
+	var cols []pgwire.Column
+	err := s.failing(ctx, "", func(context.Context) error {
+		p, err := s.portal(name)
+		if err == nil {
+			cols = p.columns()
+		}
+		return err
+	})
+	return cols, err
+}
+
+// Execute implements pgwire.Session.
+func (s *Session) Execute(ctx context.Context, name string, maxRows int, w pgwire.ResultWriter) (suspended bool, err error) {
+	p, err := s.portal(name)
+	if err != nil {
+		s.failTx()
+		return false, err
+	}
+	err = s.failing(ctx, p.p.sql, func(ctx context.Context) error {
+		if p.p.stmt == nil {
+			return w.Complete("")
+		}
+		if err := s.admit(p.p.stmt); err != nil {
+			return err
+		}
+		suspended, err = s.executePortal(ctx, p, maxRows, w)
+		return err
+	})
+	return suspended, err
+}
+
+// CloseStatement implements pgwire.Session.
+func (s *Session) CloseStatement(name string) error {
+	delete(s.stmts, name)
+	return nil
+}
+
+// ClosePortal implements pgwire.Session.
+func (s *Session) ClosePortal(name string) error {
+	if p := s.portals[name]; p != nil {
+		p.close()
+		delete(s.portals, name)
+	}
+	return nil
+}
+
+// Sync implements pgwire.Session.
+func (s *Session) Sync(ctx context.Context, failed bool) error {
+	if s.tx == nil || s.tx.block {
+		return nil
+	}
+	if failed || s.tx.failed {
+		s.rollbackTx()
+		return nil
+	}
+	return s.running(ctx, "", s.commitTx)
+}
+
+// bindContext is what the session's statements are bound in.
+func (s *Session) bindContext(declared []types.OID) *planner.Context {
+	return &planner.Context{
+		Catalog:    s.snapshot(),
+		Database:   databaseName,
+		SearchPath: s.searchPath(),
+		ParamTypes: declared,
+	}
+}
+
+// searchPath is the session's search_path with "$user" resolved.
+func (s *Session) searchPath() []string {
+	cat := s.snapshot()
+	out := make([]string, 0, len(s.set.path))
+	for _, p := range s.set.path {
+		if p == "$user" {
+			if cat.Schema(s.user) == nil {
+				continue
+			}
+			p = s.user
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// exprContext is what expressions of a statement may depend on.
+func (s *Session) exprContext() *expr.Context {
+	x := &expr.Context{
+		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
+		SearchPath: s.searchPath(), Setting: s.set.get, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
+	}
+	x.Now = x.Statement
+	if s.tx != nil && s.tx.explicit {
+		x.Now = s.tx.started
+	}
+	return x
+}

@@ -1,0 +1,576 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// progressInterval is how often a quiet subscription tells its progress.
+const progressInterval = time.Second
+
+// subscription streams a collection: its snapshot at one epoch, then each
+// later epoch's changes. It reads the collection's trace from a held epoch at
+// its own pace, so that a slow client holds back nobody and costs no queue:
+// the epochs that it has not read yet merge into fewer.
+type subscription struct {
+	s     *Session
+	coll  *collection
+	own   bool // the collection was made for the subscription
+	width int
+
+	progress bool
+	snapshot bool
+	upTo     dataflow.Epoch
+
+	at      dataflow.Epoch // everything up to it has been given
+	begun   bool
+	rows    *trace.Hold
+	errs    *trace.Hold
+	pending []*columnar.Batch // made, not yet fetched
+	next    int               // row of pending[0]
+	told    time.Time         // last progress
+	done    bool
+}
+
+// subscribeColumns are mz_timestamp, [mz_progressed,] mz_diff and the
+// relation's columns, as Materialize names them.
+func (s *Session) subscribeColumns(p *prepared, n *parser.Subscribe) ([]pgwire.Column, error) {
+	q, err := s.subscribeQuery(p, n)
+	if err != nil {
+		return nil, err
+	}
+	p.bound = nil
+	cols := []pgwire.Column{{Name: "mz_timestamp", Type: types.Numeric}}
+	if n.Progress {
+		cols = append(cols, pgwire.Column{Name: "mz_progressed", Type: types.Bool})
+	}
+	cols = append(cols, pgwire.Column{Name: "mz_diff", Type: types.Int8})
+	return append(cols, resultColumns(q.Columns)...), nil
+}
+
+// subscribeQuery binds what is subscribed to.
+func (s *Session) subscribeQuery(p *prepared, n *parser.Subscribe) (*planner.Query, error) {
+	if n.Envelope != "" || len(n.OrderBy) > 0 {
+		return nil, pgerror.Unsupported("SUBSCRIBE with ENVELOPE or ORDER BY")
+	}
+	if n.Query != nil {
+		return planner.BindQuery(s.bindContext(nil), p.stmt.Text, n.Query)
+	}
+	o := s.snapshot().Resolve(catalog.KindTable, n.Name.Schema, n.Name.Name, s.relationPath())
+	if o == nil || !o.Relation() {
+		return nil, pgerror.As(undefinedRelation(n.Name.Schema, n.Name.Name)).At(n.Name.Pos)
+	}
+	text := "SELECT * FROM " + quoteName(o.Schema) + "." + quoteName(o.Name)
+	q, err := parser.ParseQuery(text)
+	if err != nil {
+		return nil, err
+	}
+	return planner.BindQuery(s.bindContext(nil), text, &q)
+}
+
+// subscribe starts a subscription. A plain relation with a collection is read
+// as it is; a query gets a dataflow of its own for as long as it is read.
+func (s *Session) subscribe(ctx context.Context, p *prepared, n *parser.Subscribe) (*subscription, error) {
+	q, err := s.subscribeQuery(p, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Params) > 0 {
+		return nil, pgerror.Unsupported("SUBSCRIBE with parameters")
+	}
+	sub := &subscription{s: s, width: len(q.Columns), progress: n.Progress, snapshot: n.Snapshot, upTo: dataflow.MaxEpoch}
+	if n.UpTo != nil {
+		if sub.upTo, err = s.epochExpr(p, n.UpTo); err != nil {
+			return nil, err
+		}
+	}
+	rel := q.Collection()
+	if g, ok := bareGet(rel); ok {
+		sub.coll = s.c.collection(g.ID)
+	}
+	if sub.coll == nil {
+		if sub.coll, err = s.temporaryView(rel); err != nil {
+			return nil, err
+		}
+		sub.own = true
+	}
+	if err := sub.begin(ctx, p, n); err != nil {
+		sub.close()
+		return nil, err
+	}
+	return sub, nil
+}
+
+// bareGet recognizes a read of a whole collection.
+func bareGet(rel plan.Rel) (*plan.Get, bool) {
+	if p, ok := rel.(*plan.Project); ok {
+		for i, e := range p.Exprs {
+			if c, ok := e.(*expr.Column); !ok || c.Index != i {
+				return nil, false
+			}
+		}
+		if len(p.Exprs) != len(p.Input.Columns()) {
+			return nil, false
+		}
+		rel = p.Input
+	}
+	g, ok := rel.(*plan.Get)
+	return g, ok && g.Proj == nil
+}
+
+// epochExpr evaluates an AS OF or UP TO expression: an epoch in milliseconds,
+// or a timestamp.
+func (s *Session) epochExpr(p *prepared, x *parser.Expr) (dataflow.Epoch, error) {
+	e, err := planner.BindExpr(s.bindContext(nil), p.stmt.Text, x, nil, "AS OF", types.Unknown)
+	if err != nil {
+		return 0, err
+	}
+	c, err := expr.EvalConst(e, s.exprContext())
+	if err != nil {
+		return 0, err
+	}
+	if c.Val.Null(0) {
+		return 0, pgerror.New(pgerror.NullValueNotAllowed, "AS OF must not be NULL")
+	}
+	switch c.Typ.OID {
+	case types.OIDInt4:
+		return dataflow.Epoch(c.Val.Int32s()[0]), nil
+	case types.OIDInt8:
+		return dataflow.Epoch(c.Val.Int64s()[0]), nil
+	case types.OIDNumeric:
+		v, err := decimal.ToInt64(c.Val.Bytes(0))
+		return dataflow.Epoch(v), err
+	case types.OIDTimestampTZ, types.OIDTimestamp:
+		return dataflow.Epoch((c.Val.Int64s()[0] + 946_684_800_000_000) / 1000), nil
+	case types.OIDUnknown, types.OIDText:
+		v, err := strconv.ParseUint(string(c.Val.Bytes(0)), 10, 64)
+		if err != nil {
+			return 0, pgerror.New(pgerror.InvalidTextRepresentation, "invalid epoch \"%s\"", c.Val.Bytes(0))
+		}
+		return dataflow.Epoch(v), nil
+	}
+	return 0, pgerror.New(pgerror.DatatypeMismatch, "AS OF must be an epoch in milliseconds or a timestamp, not %s", c.Typ)
+}
+
+// temporaryView maintains a query for one subscription.
+func (s *Session) temporaryView(rel plan.Rel) (*collection, error) {
+	rel, err := planner.Optimize(rel, planner.Options{Maintained: true, Rows: s.c.estimateRows})
+	if err != nil {
+		return nil, err
+	}
+	name, _ := s.set.get("cluster")
+	s.c.mu.RLock()
+	cl := s.c.clusters[name]
+	s.c.mu.RUnlock()
+	if cl == nil {
+		return nil, pgerror.New(pgerror.UndefinedObject, "unknown cluster \"%s\"", name)
+	}
+	id, err := s.c.store.AllocateIDs(1)
+	if err != nil {
+		return nil, diskError(err)
+	}
+	cols := rel.Columns()
+	kinds := make([]columnar.Kind, len(cols))
+	key := make([]int, len(cols))
+	for i, c := range cols {
+		kinds[i], key[i] = c.Type.Kind(), i
+	}
+	coll := newCollection(plan.ObjectID(id), kinds, key, false, s.c.partitions, &cl.stage)
+	coll.temporary = true
+	f, err := s.c.newFlow(coll.id, rel, coll)
+	if err != nil {
+		return nil, err
+	}
+	s.c.mu.Lock()
+	s.c.collections[coll.id] = coll
+	s.c.mu.Unlock()
+	h := s.c.hydrate(cl, f)
+	s.c.tasks.Go(h.run)
+	return coll, nil
+}
+
+// begin waits for the content and holds it at the first epoch.
+func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subscribe) error {
+	c := sub.s.c
+	if err := sub.coll.await(ctx, 0); err != nil {
+		return err
+	}
+	for {
+		e := c.readEpoch()
+		if n.AsOf != nil {
+			at, err := sub.s.epochExpr(p, &n.AsOf.Expr)
+			if err != nil {
+				return err
+			}
+			if at > e {
+				if err := c.timeline.durable.wait(ctx, at); err != nil {
+					return err
+				}
+			}
+			e = at
+		}
+		if err := sub.coll.await(ctx, e); err != nil {
+			return err
+		}
+		if sub.hold(e) {
+			sub.at = e
+			return nil
+		}
+		if n.AsOf != nil {
+			return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the past at epoch %d is no longer kept", e).
+				WithHint("The oldest epoch that can be read now is %d.", c.readable())
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (sub *subscription) hold(e dataflow.Epoch) bool {
+	in := &input{coll: sub.coll}
+	if !in.hold(e) {
+		return false
+	}
+	sub.rows, sub.errs = in.rows, in.errs
+	return true
+}
+
+// close frees the holds, and the dataflow if it is the subscription's own.
+func (sub *subscription) close() {
+	for _, h := range []*trace.Hold{sub.rows, sub.errs} {
+		if h != nil {
+			h.Release()
+		}
+	}
+	sub.rows, sub.errs = nil, nil
+	if !sub.own || sub.coll == nil {
+		return
+	}
+	c, id := sub.s.c, sub.coll.id
+	c.mu.Lock()
+	delete(c.collections, id)
+	h := c.hydrations[id]
+	c.mu.Unlock()
+	if h != nil {
+		h.stop()
+	}
+	for _, cl := range c.clusterList() {
+		if &cl.stage == sub.coll.stage {
+			cl.notify(epochChanges{epoch: cl.done.get(), barrier: func(dataflow.Epoch) {
+				cl.detach(id)
+				sub.coll.setDropped()
+			}})
+		}
+	}
+	sub.own = false
+}
+
+// advance makes the next batches: the snapshot first, then what has changed. It
+// waits for a change, or for the interval of progress, until deadline (zero:
+// for ever), and reports whether it made any.
+func (sub *subscription) advance(ctx context.Context, deadline time.Time) (bool, error) {
+	if !sub.begun {
+		sub.begun, sub.told = true, time.Now()
+		return true, sub.first()
+	}
+	for {
+		if sub.at+1 >= sub.upTo && sub.upTo != dataflow.MaxEpoch {
+			sub.done = true
+			return false, nil
+		}
+		made, err := sub.changes(ctx)
+		if made || err != nil {
+			return made, err
+		}
+		wait := progressInterval
+		if !deadline.IsZero() {
+			wait = min(wait, time.Until(deadline))
+		}
+		if wait <= 0 {
+			return false, nil
+		}
+		wctx, cancel := context.WithTimeout(ctx, wait)
+		err = sub.s.c.timeline.durable.wait(wctx, sub.at+1)
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		select {
+		case <-sub.coll.dropped:
+			return false, pgerror.New(pgerror.UndefinedTable, "the subscribed relation was dropped")
+		default:
+		}
+		if sub.progress && time.Since(sub.told) >= progressInterval {
+			sub.tellProgress(max(sub.at, sub.s.c.readEpoch()) + 1)
+			return true, nil
+		}
+	}
+}
+
+// first makes the snapshot.
+func (sub *subscription) first() error {
+	if err := sub.coll.rowError(sub.at); err != nil {
+		return err
+	}
+	if sub.progress {
+		sub.tellProgress(sub.at)
+	}
+	if sub.snapshot {
+		s, err := snapshotTrace(sub.coll.rows, sub.at)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			defer s.Release()
+			sub.add(s, sub.at)
+		}
+	}
+	if sub.progress {
+		sub.tellProgress(sub.at + 1)
+	}
+	return nil
+}
+
+// changes makes batches of what is durable after sub.at, if anything changed.
+func (sub *subscription) changes(ctx context.Context) (bool, error) {
+	e := min(sub.s.c.readEpoch(), sub.upTo-1)
+	if e <= sub.at {
+		return false, nil
+	}
+	if f := sub.coll.failed.Load(); f != nil {
+		return false, *f
+	}
+	if err := sub.coll.stage.done.wait(ctx, e); err != nil {
+		return false, err
+	}
+	if err := sub.coll.rowError(e); err != nil && !errors.Is(err, errVersionGone) {
+		return false, err
+	}
+	u := sub.coll.rows.Upper()
+	made := false
+	if u > 0 && u-1 > sub.at {
+		to := min(e, u-1)
+		for _, t := range sub.coll.rows.Epochs(sub.at, to) {
+			s, ok := sub.coll.rows.Changes(sub.at, t)
+			if !ok {
+				return false, errVersionGone
+			}
+			before := len(sub.pending)
+			sub.add(s, t)
+			s.Release()
+			made = made || len(sub.pending) > before
+			sub.at = t
+		}
+		advanceHold(sub.coll.rows, &sub.rows, sub.at)
+	}
+	sub.at = e
+	advanceHold(sub.coll.rows, &sub.rows, e)
+	advanceHold(sub.coll.errs, &sub.errs, e)
+	if made && sub.progress {
+		sub.tellProgress(e + 1)
+	}
+	return made, nil
+}
+
+// add makes a batch of consolidated changes at epoch e.
+func (sub *subscription) add(s *trace.TraceSnapshot, e dataflow.Epoch) {
+	var parts []*columnar.Batch
+	var diffs []int64
+	s.Scan(func(d *dataflow.Delta) bool {
+		c := cloneDelta(d)
+		parts = append(parts, &c.Batch)
+		for i := range c.N {
+			diffs = append(diffs, c.Diff(i))
+		}
+		return true
+	})
+	if len(diffs) == 0 {
+		return
+	}
+	all := columnar.ConcatBatches(sub.coll.kinds, parts...)
+	all, diffs = columnar.Consolidate(all, diffs)
+	if all.N == 0 {
+		return
+	}
+	b := &columnar.Batch{N: all.N}
+	ts := columnar.NewBuilder(columnar.KindBytes, all.N)
+	for range all.N {
+		ts.Extend(func(dst []byte) []byte { return decimal.AppendInt64(dst, int64(e)) })
+	}
+	b.Cols = append(b.Cols, ts.Build())
+	if sub.progress {
+		b.Cols = append(b.Cols, columnar.MakeFixed(columnar.KindBool, all.N))
+	}
+	if diffs == nil {
+		diffs = repeatDiff(1, all.N)
+	}
+	b.Cols = append(b.Cols, columnar.FromSlice(diffs, nil))
+	b.Cols = append(b.Cols, all.Cols[:sub.width]...)
+	sub.pending = append(sub.pending, b)
+}
+
+// tellProgress makes the row that says that everything before e is complete.
+func (sub *subscription) tellProgress(e dataflow.Epoch) {
+	sub.told = time.Now()
+	ts := columnar.NewBuilder(columnar.KindBytes, 1)
+	ts.Extend(func(dst []byte) []byte { return decimal.AppendInt64(dst, int64(e)) })
+	yes := columnar.NewBuilder(columnar.KindBool, 1)
+	yes.Bool(true)
+	diff := columnar.NewBuilder(columnar.KindInt64, 1)
+	diff.Null()
+	b := &columnar.Batch{N: 1, Cols: []*columnar.Vec{ts.Build(), yes.Build(), diff.Build()}}
+	for _, k := range sub.coll.kinds[:sub.width] {
+		n := columnar.NewBuilder(k, 1)
+		n.Null()
+		b.Cols = append(b.Cols, n.Build())
+	}
+	sub.pending = append(sub.pending, b)
+}
+
+// execSubscribe streams a subscription as the rows of a statement that ends
+// only when the client cancels it (or at UP TO).
+func (s *Session) execSubscribe(ctx context.Context, p *prepared, n *parser.Subscribe, w pgwire.ResultWriter) (string, error) {
+	sub, err := s.subscribe(ctx, p, n)
+	if err != nil {
+		return "", err
+	}
+	defer sub.close()
+	if err := w.Begin(p.columns); err != nil {
+		return "", err
+	}
+	rows := 0
+	err = sub.pump(ctx, func(b *columnar.Batch) error {
+		rows += b.N
+		return w.Rows(b, 0, b.N)
+	}, w.Flush)
+	return fmt.Sprintf("SUBSCRIBE %d", rows), err
+}
+
+// pump gives batches to emit until the subscription ends.
+func (sub *subscription) pump(ctx context.Context, emit func(b *columnar.Batch) error, flush func() error) error {
+	for !sub.done {
+		if _, err := sub.advance(ctx, time.Time{}); err != nil {
+			return err
+		}
+		for _, b := range sub.pending {
+			if err := emit(b); err != nil {
+				return err
+			}
+		}
+		sub.pending = sub.pending[:0]
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copySubscribe runs COPY (SUBSCRIBE …) TO STDOUT.
+func (s *Session) copySubscribe(ctx context.Context, p *prepared, n *parser.Copy, o *copyOptions, w pgwire.ResultWriter) (string, error) {
+	st := *p.stmt
+	st.Node = n.Subscribe
+	q := &prepared{stmt: &st, sql: p.sql}
+	if err := s.analyze(q); err != nil {
+		return "", err
+	}
+	sub, err := s.subscribe(ctx, q, n.Subscribe)
+	if err != nil {
+		return "", err
+	}
+	defer sub.close()
+	out, err := w.CopyOut(o.format == "binary", len(q.columns))
+	if err != nil {
+		return "", err
+	}
+	enc := newCopyEncoder(o, q.columns, s.TextOptions())
+	if err := enc.begin(out); err != nil {
+		return "", err
+	}
+	rows := 0
+	err = sub.pump(ctx, func(b *columnar.Batch) error {
+		rows += b.N
+		for i := range b.N {
+			if err := enc.row(out, b, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, out.Flush)
+	if err != nil {
+		return "", err
+	}
+	if err := enc.end(out); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("COPY %d", rows), out.Close()
+}
+
+// fetchSubscription runs FETCH on a cursor over SUBSCRIBE: it waits for rows
+// until the timeout, by default for the first one.
+func (s *Session) fetchSubscription(ctx context.Context, c *portal, n *parser.Fetch, w pgwire.ResultWriter) (string, error) {
+	if n.Direction != parser.FetchForward || n.Count < 0 {
+		return "", pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cursor can only scan forward")
+	}
+	timeout := time.Duration(-1)
+	for _, o := range n.With {
+		if o.Name == "timeout" {
+			d, err := time.ParseDuration(strings.ReplaceAll(o.Value.Text, " ", ""))
+			if err != nil {
+				return "", pgerror.New(pgerror.InvalidParameterValue, "invalid timeout \"%s\"", o.Value.Text)
+			}
+			timeout = d
+		}
+	}
+	var deadline time.Time
+	if timeout >= 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	if err := w.Begin(c.columns()); err != nil {
+		return "", err
+	}
+	sub := c.sub
+	var given int64
+	for given < n.Count && !sub.done {
+		if len(sub.pending) == 0 {
+			if given > 0 && timeout < 0 {
+				// Without a timeout FETCH gives what there is, once there is any.
+				deadline = time.Now()
+			}
+			made, err := sub.advance(ctx, deadline)
+			if err != nil {
+				return "", err
+			}
+			if len(sub.pending) == 0 && !made {
+				break
+			}
+			continue
+		}
+		b := sub.pending[0]
+		to := sub.next + int(min(int64(b.N-sub.next), n.Count-given))
+		if err := w.Rows(b, sub.next, to); err != nil {
+			return "", err
+		}
+		given += int64(to - sub.next)
+		if sub.next = to; to == b.N {
+			sub.pending, sub.next = sub.pending[1:], 0
+		}
+	}
+	return fmt.Sprintf("FETCH %d", given), nil
+}

@@ -1,0 +1,254 @@
+package coord
+
+import (
+	"context"
+	"time"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// txn is a transaction of a session. Writes are kept here until the commit,
+// which enters all of them, and the catalog changes, at one epoch.
+type txn struct {
+	started  time.Time
+	explicit bool // BEGIN was said, or several statements came in one query
+	block    bool // BEGIN was said: ReadyForQuery shows T or E
+	failed   bool
+	readOnly bool
+	// pinned is the epoch that every read of the transaction sees; 0 if each
+	// statement reads the newest one.
+	pinned dataflow.Epoch
+	repeat bool // isolation above read committed: pin at the first read
+	locks  []plan.ObjectID
+	writes []tableWrite // in order
+	rows   map[plan.ObjectID]int
+	ddl    *ddlState
+	saves  []savepoint
+}
+
+// tableWrite is changes that a statement made to a table.
+type tableWrite struct {
+	id    plan.ObjectID
+	delta *dataflow.Delta
+}
+
+// savepoint is a place to roll back to.
+type savepoint struct {
+	name   string
+	writes int
+	set    int // length of the settings' undo list
+	ddl    int // length of the catalog changes
+	cat    *catalog.Snapshot
+}
+
+// ddlState is the catalog changes of a transaction. It holds the ddl token.
+type ddlState struct {
+	changes []catalog.Change
+	cat     *catalog.Snapshot // with the changes
+	after   []func(ctx context.Context)
+	// rebuilt are views whose plan changes though their id does not.
+	rebuilt map[plan.ObjectID]bool
+	secrets map[plan.ObjectID][]byte
+}
+
+// write adds changes to a table.
+func (tx *txn) write(id plan.ObjectID, d *dataflow.Delta) {
+	if d.N > 0 {
+		tx.writes = append(tx.writes, tableWrite{id, d})
+	}
+}
+
+// pending are the transaction's own changes to a table.
+func (tx *txn) pending(id plan.ObjectID) []*dataflow.Delta {
+	var out []*dataflow.Delta
+	for _, w := range tx.writes {
+		if w.id == id {
+			out = append(out, w.delta)
+		}
+	}
+	return out
+}
+
+// snapshot is the catalog as the session sees it.
+func (s *Session) snapshot() *catalog.Snapshot {
+	if s.tx != nil && s.tx.ddl != nil {
+		return s.tx.ddl.cat
+	}
+	return s.c.catalog.Load()
+}
+
+// beginTx opens a transaction if none is open.
+func (s *Session) beginTx() *txn {
+	if s.tx != nil {
+		return s.tx
+	}
+	iso, _ := s.set.get("default_transaction_isolation")
+	s.tx = &txn{started: s.c.opts.Now(), readOnly: s.set.bool("default_transaction_read_only")}
+	s.tx.repeat = repeatable(iso)
+	s.set.begin()
+	s.set.vals["transaction_isolation"] = iso
+	return s.tx
+}
+
+// repeatable says whether every statement of a transaction sees one epoch.
+func repeatable(isolation string) bool {
+	return isolation == "repeatable read" || isolation == "serializable" || isolation == "strict serializable"
+}
+
+// commitTx ends the transaction: all that it wrote enters at one epoch and is
+// durable when this returns.
+func (s *Session) commitTx(ctx context.Context) error {
+	tx := s.tx
+	if tx == nil {
+		return nil
+	}
+	if tx.failed {
+		s.rollbackTx()
+		return nil
+	}
+	err := s.enter(ctx, tx)
+	s.finishTx(tx, err == nil)
+	if err != nil {
+		return err
+	}
+	if tx.ddl != nil {
+		for _, f := range tx.ddl.after {
+			f(ctx)
+		}
+	}
+	return nil
+}
+
+// enter submits the transaction's writes and waits for their durability.
+func (s *Session) enter(ctx context.Context, tx *txn) error {
+	if len(tx.writes) == 0 && tx.ddl == nil {
+		return nil
+	}
+	r := &request{}
+	for _, w := range tx.writes {
+		r.changes = append(r.changes, change{id: w.id, delta: w.delta})
+	}
+	if tx.ddl != nil {
+		if err := s.c.enterDDL(r, tx.ddl); err != nil {
+			return err
+		}
+	}
+	r.measure()
+	// The locks are given up when the order of commits is fixed; later writers
+	// see these changes, and are acknowledged after them.
+	r.applied = func(dataflow.Epoch) { s.c.locks.release(tx) }
+	e, err := s.c.timeline.commit(ctx, r)
+	if err != nil {
+		return err
+	}
+	s.lastWrite = max(s.lastWrite, e)
+	return nil
+}
+
+// rollbackTx ends the transaction without a trace.
+func (s *Session) rollbackTx() {
+	if s.tx != nil {
+		s.finishTx(s.tx, false)
+	}
+}
+
+func (s *Session) finishTx(tx *txn, commit bool) {
+	s.tx = nil
+	if tx.pinned != 0 {
+		s.c.pins.set(tx, 0)
+	}
+	s.c.locks.release(tx)
+	if tx.ddl != nil {
+		<-s.c.ddl
+	}
+	delete(s.set.vals, "transaction_isolation")
+	delete(s.set.vals, "transaction_read_only")
+	s.set.end(commit)
+	for name, p := range s.portals {
+		if p.cursor && p.hold && commit {
+			continue
+		}
+		if p.tx == tx {
+			p.close()
+			delete(s.portals, name)
+		}
+	}
+}
+
+// beginDDL takes the token that lets a transaction change the catalog.
+func (s *Session) beginDDL(ctx context.Context) (*ddlState, error) {
+	tx := s.beginTx()
+	if tx.readOnly {
+		return nil, pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute this statement in a read-only transaction")
+	}
+	if tx.ddl != nil {
+		return tx.ddl, nil
+	}
+	select {
+	case s.c.ddl <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	tx.ddl = &ddlState{cat: s.c.catalog.Load(), rebuilt: map[plan.ObjectID]bool{}, secrets: map[plan.ObjectID][]byte{}}
+	return tx.ddl, nil
+}
+
+// apply adds catalog changes to the transaction.
+func (d *ddlState) apply(changes ...catalog.Change) {
+	d.changes = append(d.changes, changes...)
+	d.cat = d.cat.Apply(changes...)
+}
+
+// savepoint statements.
+
+func (s *Session) savepoint(name string) {
+	sp := savepoint{name: name, writes: len(s.tx.writes), set: len(s.set.undo)}
+	if s.tx.ddl != nil {
+		sp.ddl, sp.cat = len(s.tx.ddl.changes), s.tx.ddl.cat
+	}
+	s.tx.saves = append(s.tx.saves, sp)
+}
+
+func (tx *txn) findSave(name string) int {
+	for i := len(tx.saves) - 1; i >= 0; i-- {
+		if tx.saves[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func noSavepoint(name string) error {
+	return pgerror.New(pgerror.InvalidSavepoint, "savepoint \"%s\" does not exist", name)
+}
+
+func (s *Session) release(name string) error {
+	i := s.tx.findSave(name)
+	if i < 0 {
+		return noSavepoint(name)
+	}
+	s.tx.saves = s.tx.saves[:i]
+	return nil
+}
+
+func (s *Session) rollbackTo(name string) error {
+	i := s.tx.findSave(name)
+	if i < 0 {
+		return noSavepoint(name)
+	}
+	sp := s.tx.saves[i]
+	s.tx.saves = s.tx.saves[:i+1]
+	s.tx.writes = s.tx.writes[:sp.writes]
+	s.tx.failed = false
+	s.set.rollbackTo(sp.set, false)
+	if d := s.tx.ddl; d != nil {
+		d.changes = d.changes[:sp.ddl]
+		if d.cat = sp.cat; d.cat == nil {
+			d.cat = s.c.catalog.Load()
+		}
+	}
+	return nil
+}
