@@ -340,8 +340,14 @@ func castLengths() {
 		})
 	}))
 	lengthFn(types.Time, 2, map2(types.RoundTime))
-	lengthFn(types.Timestamp, 2, map2(types.RoundTimestamp))
-	lengthFn(types.TimestampTZ, 2, map2(types.RoundTimestamp))
+	round := try2(func(_ *Eval, ts int64, mod int32) (int64, *pgerror.Error) {
+		if mod != -1 && (mod < 0 || mod > 6) && isFinite(ts) {
+			return 0, pgerror.New(pgerror.InvalidParameterValue, "timestamp(%d) precision must be between 0 and 6", mod)
+		}
+		return types.RoundTimestamp(ts, mod), nil
+	})
+	lengthFn(types.Timestamp, 2, round)
+	lengthFn(types.TimestampTZ, 2, round)
 	lengthFn(types.TimeTZ, 2, map2(func(v columnar.U128, mod int32) columnar.U128 {
 		t, west := types.UnpackTimeTZ(v)
 		return types.PackTimeTZ(types.RoundTime(t, mod), west)

@@ -34,7 +34,7 @@ func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
 		return pathFunc, c.Fn
 	}
 	fe, te := elemOf(from), elemOf(to)
-	if fe != 0 && te != 0 {
+	if fe != 0 && te != 0 && to != types.OIDInt2Vector && to != types.OIDOidVector {
 		if kind, _ := findPath(fe, te, ctx); kind != pathNone {
 			return pathArray, nil
 		}
@@ -100,9 +100,9 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 		return newCast(ioCastFunc(from.OID, to.OID), e, base, pos), nil
 	}
 	if ctx == CastExplicit {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", from, to).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
 	}
-	return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot convert type %s to %s", from, base).At(pos)
+	return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot convert type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
 }
 
 func newCast(fn *Function, e Expr, typ types.Type, pos int) Expr {

@@ -304,11 +304,11 @@ func dayTime(t int64) int64 {
 }
 
 func timePlus(t int64, iv columnar.U128) int64 {
-	return dayTime(t + types.UnpackInterval(iv).Micros%microsPerDay)
+	return dayTime(t + types.UnpackInterval(iv).Micros) // an overflow wraps
 }
 
 func timeMinus(t int64, iv columnar.U128) int64 {
-	return dayTime(t - types.UnpackInterval(iv).Micros%microsPerDay)
+	return dayTime(t - types.UnpackInterval(iv).Micros)
 }
 
 func timeTZShift(f func(t int64, iv columnar.U128) int64) func(v, iv columnar.U128) columnar.U128 {

@@ -26,7 +26,8 @@ const (
 	partNegInf
 	partJulian
 	partUnsupported
-	partWide // val whole seconds and day microseconds beyond them
+	partRange // the date is no timestamp
+	partWide  // val whole seconds and day microseconds beyond them
 )
 
 // partOfTimestamp is a field of a local timestamp.
@@ -59,7 +60,7 @@ func epochPart(ts int64) part {
 	if r, ok := add64(ts, unixEpochMicros); ok {
 		return part{val: r, scale: 6}
 	}
-	return part{kind: partWide, val: ts / 1e6, day: ts%1e6 + 0}
+	return part{kind: partWide, val: ts/1e6 + types.UnixEpochSecond, day: ts % 1e6}
 }
 
 // partOfClock is a field of a time of day.
@@ -305,10 +306,14 @@ func partKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T) par
 			}
 			var err *pgerror.Error
 			p := part{kind: partNull}
-			if u == unitNone {
+			if u == unitNone && f(x, unitYear, Arg[T](a, 1, i)).kind == partRange {
+				err = errDateForTS
+			} else if u == unitNone {
 				err = errUnit(a.Bytes(0, i), t, false)
 			} else if p = f(x, u, Arg[T](a, 1, i)); p.kind == partUnsupported {
 				err = errUnit(a.Bytes(0, i), t, true)
+			} else if p.kind == partRange {
+				err = errDateForTS
 			}
 			switch {
 			case err != nil:
@@ -355,7 +360,7 @@ func registerParts() {
 		Eval: partKernel(types.Timestamp, func(_ *Eval, u unit, d int32) part {
 			ts, err := dateToTimestamp(nil, d)
 			if err != nil {
-				return part{kind: partUnsupported}
+				return part{kind: partRange}
 			}
 			return partOfTimestamp(u, ts)
 		}),

@@ -23,16 +23,21 @@ func truncKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T, lo
 			if x.skip != nil && x.skip.Get(i) {
 				continue
 			}
-			if u == unitNone || args[0].Len() != 1 {
-				if u = unitOf(a.Bytes(0, i)); u == unitNone {
-					x.Fail(i, errUnit(a.Bytes(0, i), t, false))
-					continue
-				}
+			if endless(vals.at(i)) {
+				dst[i] = vals.at(i)
+				continue
 			}
 			if len(args) == 3 {
 				var err error
 				if loc, err = types.ParseZone(text(a.Bytes(2, i))); err != nil {
 					x.Fail(i, pgerror.As(err))
+					continue
+				}
+			}
+			if u == unitNone || args[0].Len() != 1 {
+				if u = unitOf(a.Bytes(0, i)); !u.isDelta() {
+					u = unitNone
+					x.Fail(i, errUnit(a.Bytes(0, i), t, false))
 					continue
 				}
 			}
@@ -53,17 +58,17 @@ func truncKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T, lo
 	}
 }
 
+// endless reports whether v is a timestamp at infinity.
+func endless[T columnar.Fixed](v T) bool {
+	ts, ok := any(v).(int64)
+	return ok && !isFinite(ts)
+}
+
 func truncTimestamp(_ *Eval, u unit, ts int64, _ *time.Location) (int64, bool, *pgerror.Error) {
-	if !isFinite(ts) {
-		return ts, true, nil
-	}
 	return truncLocal(u, ts)
 }
 
 func truncTimestampTZ(_ *Eval, u unit, ts int64, loc *time.Location) (int64, bool, *pgerror.Error) {
-	if !isFinite(ts) {
-		return ts, true, nil
-	}
 	off := int64(types.ZoneOffset(ts, loc)) * microsPerSecond
 	r, ok, err := truncLocal(u, ts+off)
 	if !ok || err != nil {
@@ -163,7 +168,13 @@ func age(a, b int64) types.Span {
 	return types.Span{Months: int32(sign * (12*years + months)), Days: int32(sign * days), Micros: int64(sign) * micros}
 }
 
-func ageTimestamp(_ *Eval, a, b int64) (columnar.U128, *pgerror.Error) { return age(a, b).Pack(), nil }
+func ageTimestamp(_ *Eval, a, b int64) (columnar.U128, *pgerror.Error) {
+	// -infinity has no date; infinity passes for one.
+	if a == types.TimestampNegInfinity || b == types.TimestampNegInfinity {
+		return columnar.U128{}, errTimestampRange
+	}
+	return age(a, b).Pack(), nil
+}
 
 func ageTimestampTZ(x *Eval, a, b int64) (columnar.U128, *pgerror.Error) {
 	if isFinite(a) {
@@ -172,7 +183,7 @@ func ageTimestampTZ(x *Eval, a, b int64) (columnar.U128, *pgerror.Error) {
 	if isFinite(b) {
 		b = types.UTCToLocal(b, x.location())
 	}
-	return age(a, b).Pack(), nil
+	return ageTimestamp(x, a, b)
 }
 
 // nowTZ is the time of the transaction.

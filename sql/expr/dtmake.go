@@ -11,15 +11,15 @@ import (
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// formatG is C's %g with so many significant digits.
+// formatG is PostgreSQL's %g with so many significant digits.
 func formatG(f float64, digits int) string {
 	switch {
 	case f != f:
-		return "nan"
+		return "NaN"
 	case math.IsInf(f, 1):
-		return "inf"
+		return "Infinity"
 	case math.IsInf(f, -1):
-		return "-inf"
+		return "-Infinity"
 	}
 	s := strconv.FormatFloat(f, 'e', digits-1, 64)
 	mant, e, _ := strings.Cut(s, "e")
@@ -53,20 +53,18 @@ func secondText(f float64) string {
 }
 
 // checkDay finds the day number of a date given by its parts; a negative year
-// is one before Christ.
-func checkDay(year, month, day int32) (int64, *pgerror.Error) {
+// is one before Christ. Errors show the year as shown.
+func checkDay(year, month, day int32, shown int) (int64, *pgerror.Error) {
 	y := int(year)
 	if y < 0 {
 		y++ // 1 BC is year 0
-	} else if y == 0 {
-		y = -1 << 30
 	}
-	if year == 0 || month < 1 || month > 12 || day < 1 || day > 31 || int(day) > monthDays(y, int(month)) {
-		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", year, month, day)
+	if year == 0 || year == math.MinInt32 || month < 1 || month > 12 || day < 1 || day > 31 || int(day) > monthDays(y, int(month)) {
+		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", shown, month, day)
 	}
 	d := types.CivilDay(y, int(month), int(day))
 	if !types.ValidDay(d) {
-		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "date out of range: %d-%02d-%02d", y, month, day)
+		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "date out of range: %d-%02d-%02d", shown, month, day)
 	}
 	return d, nil
 }
@@ -82,7 +80,7 @@ func checkTime(hour, minute int32, sec float64) (int64, *pgerror.Error) {
 }
 
 func makeTimestamp(a Args, i int) (int64, *pgerror.Error) {
-	d, err := checkDay(a.Int32(0, i), a.Int32(1, i), a.Int32(2, i))
+	d, err := checkDay(a.Int32(0, i), a.Int32(1, i), a.Int32(2, i), int(a.Int32(0, i)))
 	if err != nil {
 		return 0, err
 	}
@@ -141,16 +139,15 @@ func offset(s string) (int, bool) {
 }
 
 func makeTimestampTZ(x *Eval, a Args, i int) (int64, *pgerror.Error) {
-	loc := x.location()
-	if len(a) == 7 {
-		var err *pgerror.Error
-		if loc, err = makeZone(text(a.Bytes(6, i))); err != nil {
-			return 0, err
-		}
-	}
 	ts, err := makeTimestamp(a, i)
 	if err != nil {
 		return 0, err
+	}
+	loc := x.location()
+	if len(a) == 7 {
+		if loc, err = makeZone(text(a.Bytes(6, i))); err != nil {
+			return 0, err
+		}
 	}
 	if ts = types.LocalToUTC(ts, loc); !types.ValidTimestamp(ts) {
 		return 0, errTimestampRange
@@ -198,7 +195,11 @@ func registerMake() {
 	}
 	fn("make_date", ts{i4, i4, i4}, []string{"year", "month", "day"}, nil, types.Date, Immutable,
 		rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
-			d, err := checkDay(a.Int32(0, i), a.Int32(1, i), a.Int32(2, i))
+			shown := int(a.Int32(0, i))
+			if shown < 0 {
+				shown++
+			}
+			d, err := checkDay(a.Int32(0, i), a.Int32(1, i), a.Int32(2, i), shown)
 			return int32(d), err
 		}))
 	fn("make_time", ts{i4, i4, f8}, []string{"hour", "min", "sec"}, nil, types.Time, Immutable,
@@ -230,6 +231,10 @@ func zoneKernel[T columnar.Fixed](f func(x *Eval, loc *time.Location, v T) (T, *
 			if x.skip != nil && x.skip.Get(i) {
 				continue
 			}
+			if endless(vals.at(i)) {
+				dst[i] = vals.at(i)
+				continue
+			}
 			if loc == nil || args[0].Len() != 1 {
 				var err *pgerror.Error
 				if loc, err = zoneArg(a, i); err != nil {
@@ -253,7 +258,7 @@ func zoneArg(a Args, i int) (*time.Location, *pgerror.Error) {
 		if s.Months != 0 || s.Days != 0 {
 			return nil, pgerror.New(pgerror.InvalidParameterValue, "interval time zone \"%s\" must not include months or days", types.AppendInterval(nil, s))
 		}
-		return time.FixedZone("", int(s.Micros/microsPerSecond)), nil
+		return time.FixedZone("", -int(int32(-s.Micros/microsPerSecond))), nil
 	}
 	loc, err := types.ParseZone(text(a.Bytes(0, i)))
 	if err != nil {
@@ -264,9 +269,6 @@ func zoneArg(a Args, i int) (*time.Location, *pgerror.Error) {
 
 func registerZones() {
 	toLocal := zoneKernel(func(_ *Eval, loc *time.Location, ts int64) (int64, *pgerror.Error) {
-		if !isFinite(ts) {
-			return ts, nil
-		}
 		r := types.UTCToLocal(ts, loc)
 		if !types.ValidTimestamp(r) {
 			return 0, errTimestampRange
@@ -274,9 +276,6 @@ func registerZones() {
 		return r, nil
 	})
 	fromLocal := zoneKernel(func(_ *Eval, loc *time.Location, ts int64) (int64, *pgerror.Error) {
-		if !isFinite(ts) {
-			return ts, nil
-		}
 		r := types.LocalToUTC(ts, loc)
 		if !types.ValidTimestamp(r) {
 			return 0, errTimestampRange

@@ -65,12 +65,16 @@ func unitOf(name []byte) unit {
 	return unitNames[s]
 }
 
+// isDelta reports whether a unit is one of durations: the others are only
+// fields of dates, which date_trunc does not know at all.
+func (u unit) isDelta() bool { return u != unitNone && (u < unitEpoch || u >= unitZone) }
+
 func errUnit(name []byte, t types.Type, known bool) *pgerror.Error {
 	s := strings.ToLower(string(name))
 	if known {
-		return pgerror.New(pgerror.FeatureNotSupported, "unit \"%s\" not supported for type %s", s, t)
+		return pgerror.New(pgerror.FeatureNotSupported, "unit \"%s\" not supported for type %s", s, t.OID.Name())
 	}
-	return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", s, t)
+	return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", s, t.OID.Name())
 }
 
 // isoWeek is the ISO week and year of a day.

@@ -28,6 +28,8 @@ type Function struct {
 	Strict     bool       // NULL in, NULL out, without a call
 	Volatility Volatility
 	Operator   bool // registered under an operator symbol
+	// Internal says that the function is streamdb's own: the planner's helpers.
+	Internal bool
 	// Postfix says that the operator is printed after its argument (IS TRUE).
 	Postfix bool
 	// Relabel says that the result is the argument under another type of the

@@ -38,7 +38,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 				continue
 			}
 			if elemOf(t) == 0 {
-				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", types.Of(t))
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", t.Name())
 			}
 			if array != 0 && array != t {
 				return g, notAlike("anyarray", array, t)
@@ -53,7 +53,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 				continue
 			}
 			if elemOf(t) == 0 {
-				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", types.Of(t))
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", t.Name())
 			}
 			compat = append(compat, elemOf(t))
 		}
@@ -83,7 +83,7 @@ func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 			WithDetail("%s versus %s", types.Of(array), types.Of(elem))
 	}
 	if nonArray && elemOf(elem) != 0 {
-		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", types.Of(elem))
+		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem.Name())
 	}
 	g.elem, g.missing = elem, elem == 0
 	return nil
@@ -115,7 +115,7 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 	if g.missing {
 		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
 	}
-	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", types.Of(g.elem))
+	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", g.elem.Name())
 }
 
 // commonOID is select_common_type over type OIDs; unknown alone becomes text.

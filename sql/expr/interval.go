@@ -94,20 +94,25 @@ func cascade(r types.Span, months, days, micros float64) (types.Span, float64) {
 	return r, math.RoundToEven(micros + secs*microsPerSecond)
 }
 
-func mulInterval(_ *Eval, a columnar.U128, f float64) (columnar.U128, *pgerror.Error) {
-	s := types.UnpackInterval(a)
-	months, days := float64(s.Months)*f, float64(s.Days)*f
+// scaleInterval makes an interval of months, days and microseconds that may
+// have fractions.
+func scaleInterval(months, days, micros float64) (columnar.U128, *pgerror.Error) {
 	for _, v := range []float64{months, days} {
 		if v != v || v > math.MaxInt32 || v < math.MinInt32 {
-			return a, errIntervalRange
+			return columnar.U128{}, errIntervalRange
 		}
 	}
-	r, t := cascade(types.Span{Months: int32(months), Days: int32(days)}, months, days, float64(s.Micros)*f)
+	r, t := cascade(types.Span{Months: int32(months), Days: int32(days)}, months, days, micros)
 	if t != t || t < math.MinInt64 || t >= -math.MinInt64 {
-		return a, errIntervalRange
+		return columnar.U128{}, errIntervalRange
 	}
 	r.Micros = int64(t)
 	return r.Pack(), nil
+}
+
+func mulInterval(_ *Eval, a columnar.U128, f float64) (columnar.U128, *pgerror.Error) {
+	s := types.UnpackInterval(a)
+	return scaleInterval(float64(s.Months)*f, float64(s.Days)*f, float64(s.Micros)*f)
 }
 
 func divInterval(a columnar.U128, f float64) (columnar.U128, *pgerror.Error) {
@@ -115,10 +120,7 @@ func divInterval(a columnar.U128, f float64) (columnar.U128, *pgerror.Error) {
 		return a, errDivZero
 	}
 	s := types.UnpackInterval(a)
-	months, days := float64(s.Months)/f, float64(s.Days)/f
-	r, t := cascade(types.Span{Months: cInt32(months), Days: cInt32(days)}, months, days, float64(s.Micros)/f)
-	r.Micros = cInt64(t)
-	return r.Pack(), nil
+	return scaleInterval(float64(s.Months)/f, float64(s.Days)/f, float64(s.Micros)/f)
 }
 
 func justifyHours(_ *Eval, a columnar.U128) (columnar.U128, *pgerror.Error) {

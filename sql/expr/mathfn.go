@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/streamdb/streamdb/columnar"
-	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -59,6 +58,23 @@ func expFloat(a float64) (float64, *pgerror.Error) {
 	return r, nil
 }
 
+// naturalLog is right for subnormal numbers, too.
+func naturalLog(a float64) float64 {
+	if a < 0x1p-1022 {
+		return math.Log(a*0x1p64) - 64*math.Ln2
+	}
+	return math.Log(a)
+}
+
+// decimalLog is exact at the powers of ten.
+func decimalLog(a float64) float64 {
+	r := naturalLog(a) / math.Ln10
+	if n := math.Round(r); math.Abs(r-n) < 1e-9 && math.Abs(n) < 308 && math.Pow10(int(n)) == a {
+		return n
+	}
+	return r
+}
+
 // logFloat makes ln and log of floats.
 func logFloat(f func(a float64) float64) func(a float64) (float64, *pgerror.Error) {
 	return func(a float64) (float64, *pgerror.Error) {
@@ -90,6 +106,10 @@ func powFloat(_ *Eval, a, b float64) (float64, *pgerror.Error) {
 		return 0, errPowComplex
 	}
 	r := math.Pow(a, b)
+	if math.Abs(a) < 0x1p-1022 && r != 0 {
+		// math.Pow loses the digits of subnormal numbers.
+		r = math.Pow(a*0x1p128, b) * math.Pow(0x1p-128, b)
+	}
 	switch {
 	case isInf(a) || isInf(b):
 		return r, nil
@@ -186,26 +206,6 @@ func lcm[T integer](x *Eval, a, b T) (T, *pgerror.Error) {
 	return r, nil
 }
 
-// factorial is that of a bigint, as a numeric.
-func factorial(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-	n := a.Int64(0, i)
-	switch {
-	case n < 0:
-		return pgerror.New(pgerror.NumericValueOutOfRange, "factorial of a negative number is undefined")
-	case n > 32177:
-		return pgerror.New(pgerror.NumericValueOutOfRange, "value overflows numeric format")
-	}
-	r := decimal.AppendInt64(nil, 1)
-	for k := int64(2); k <= n; k++ {
-		var err error
-		if r, err = decimal.Mul(nil, r, decimal.AppendInt64(nil, k)); err != nil {
-			return pgerror.As(err)
-		}
-	}
-	out.Bytes(r)
-	return nil
-}
-
 func registerFloatMath() {
 	f8 := types.Float8
 	fn := func(name string, total bool, k Kernel) {
@@ -218,13 +218,19 @@ func registerFloatMath() {
 	fn("trunc", true, plain(math.Trunc))
 	fn("sign", true, plain(signFloat))
 	fn("cbrt", true, plain(math.Cbrt))
-	fn("radians", true, plain(func(a float64) float64 { return a * (math.Pi / 180) }))
+	fn("radians", false, float1(func(a float64) (float64, *pgerror.Error) {
+		r := a * (math.Pi / 180)
+		if r == 0 && a != 0 {
+			return 0, errFloatUnder
+		}
+		return r, nil
+	}))
 	fn("degrees", false, bounded(func(a float64) float64 { return a / (math.Pi / 180) }))
 	fn("sqrt", false, float1(sqrtFloat))
 	fn("exp", false, float1(expFloat))
-	fn("ln", false, float1(logFloat(math.Log)))
-	fn("log", false, float1(logFloat(math.Log10)))
-	fn("log10", false, float1(logFloat(math.Log10)))
+	fn("ln", false, float1(logFloat(naturalLog)))
+	fn("log", false, float1(logFloat(decimalLog)))
+	fn("log10", false, float1(logFloat(decimalLog)))
 	fn("sin", false, trig(math.Sin))
 	fn("cos", false, trig(math.Cos))
 	fn("tan", false, trig(math.Tan))
@@ -277,8 +283,6 @@ func registerIntMath() {
 	two("gcd", types.Int8, try2(gcd[int64]))
 	two("lcm", types.Int4, try2(lcm[int32]))
 	two("lcm", types.Int8, try2(lcm[int64]))
-	fact := RowKernel(factorial)
-	Register(Function{Name: "factorial", Args: []types.Type{types.Int8}, Ret: types.Numeric, Strict: true, Eval: fact})
 }
 
 // registerRandom registers what differs at each call.

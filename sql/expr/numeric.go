@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"math/big"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -85,11 +87,30 @@ func scaleOf(f func(a []byte) (int, bool)) Kernel {
 // withScale makes a kernel of round or trunc to a number of digits.
 func withScale(f func(dst, a []byte, scale int) ([]byte, error)) Kernel {
 	return RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		return extend(out, func(dst []byte) ([]byte, error) { return f(dst, a.Bytes(0, i), int(a.Int32(1, i))) })
+		const limit = 2000 // NUMERIC_MAX_RESULT_SCALE
+		scale := min(max(int(a.Int32(1, i)), -limit), limit)
+		return extend(out, func(dst []byte) ([]byte, error) { return f(dst, a.Bytes(0, i), scale) })
 	})
 }
 
 func truncTo(dst, a []byte, scale int) ([]byte, error) { return decimal.Trunc(dst, a, scale), nil }
+
+// sqrtNumeric is the square root of a finite number at a scale, rounded.
+func sqrtNumeric(dst, a []byte, scale int) ([]byte, error) {
+	coef, s, _ := decimal.Big(a)
+	v := new(big.Int).Set(coef)
+	ten := big.NewInt(10)
+	pow10 := func(n int) *big.Int { return new(big.Int).Exp(ten, big.NewInt(int64(n)), nil) }
+	// The integer root has one digit too many, which is rounded off.
+	if e := 2*(scale+1) - s; e >= 0 {
+		v.Mul(v, pow10(e))
+	} else {
+		v.Quo(v, pow10(-e))
+	}
+	v.Sqrt(v)
+	v.Add(v, big.NewInt(5))
+	return decimal.AppendBig(dst, v.Quo(v, ten), scale)
+}
 
 func init() {
 	n := types.Numeric
@@ -126,4 +147,23 @@ func init() {
 	fn("scale", true, types.Int4, scaleOf(decimal.Scale), n)
 	fn("min_scale", true, types.Int4, scaleOf(decimal.MinScale), n)
 	fn("trim_scale", true, n, bytesMap(decimal.TrimScale), n)
+	op("^", numericOp(decimal.Power))
+	fn("power", false, n, numericOp(decimal.Power), n, n)
+	fn("pow", false, n, numericOp(decimal.Power), n, n)
+	fn("sqrt", false, n, numericFn(decimal.Sqrt), n)
+	fn("exp", false, n, numericFn(decimal.Exp), n)
+	fn("ln", false, n, numericFn(decimal.Ln), n)
+	fn("log", false, n, numericFn(decimal.Log10), n)
+	fn("log10", false, n, numericFn(decimal.Log10), n)
+	fn("log", false, n, numericOp(decimal.Log), n, n)
+	fn("factorial", false, n, RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+		return extend(out, func(dst []byte) ([]byte, error) { return decimal.Factorial(dst, a.Int64(0, i)) })
+	}), types.Int8)
+	fn("width_bucket", false, types.Int4, rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
+		r, err := decimal.WidthBucket(a.Bytes(0, i), a.Bytes(1, i), a.Bytes(2, i), a.Int32(3, i))
+		if err != nil {
+			return 0, pgerror.As(err)
+		}
+		return r, nil
+	}), n, n, n, types.Int4)
 }

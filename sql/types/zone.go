@@ -79,12 +79,12 @@ func LoadZone(name string) (*time.Location, bool) {
 // say: the rule of the United States.
 const defaultDSTRule = ",M3.2.0,M11.1.0"
 
-// posixZone reads a zone in POSIX notation: an abbreviation, an offset west of
+// posixZone reads a zone in POSIX notation: an abbreviation (may be empty), an offset west of
 // UTC (hh[:mm[:ss]]), and maybe one for daylight saving, with its rule.
 func posixZone(s string) (*time.Location, bool) {
 	std, rest := posixName(s)
 	west, rest, ok := posixOffset(rest)
-	if std == "" || !ok {
+	if !ok {
 		return nil, false
 	}
 	name := strings.ToUpper(std)

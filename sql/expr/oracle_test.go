@@ -1,0 +1,312 @@
+package expr
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamdb/streamdb/internal/oracle"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+var (
+	seed = flag.Int64("seed", 1, "seed of the random tests")
+	only = flag.String("only", "", "test only functions of this name")
+	many = flag.Int("n", 40, "random calls per overload")
+)
+
+// term is an expression under test: its SQL text for PostgreSQL, and what this
+// package makes of it.
+type term struct {
+	sql string
+	e   Expr
+	err error
+}
+
+// literals are the values that random calls take, by type: the ordinary, the
+// extreme and the special ones.
+var literals = map[types.OID][]string{
+	types.OIDBool:        {"t", "f"},
+	types.OIDInt2:        {"0", "1", "-1", "7", "2", "100", "-100", "32767", "-32768", "-32767", "16384"},
+	types.OIDInt4:        {"0", "1", "-1", "7", "2", "3", "10", "31", "32", "33", "100", "1000", "-100", "65536", "2147483647", "-2147483648", "-2147483647", "1073741824"},
+	types.OIDInt8:        {"0", "1", "-1", "7", "2", "63", "64", "100", "-100", "12", "3000000000", "9223372036854775807", "-9223372036854775808", "-9223372036854775807", "4611686018427387904"},
+	types.OIDFloat4:      {"0", "1", "-1", "2.5", "-2.5", "0.5", "1.5", "3.4e38", "-3.4e38", "1e-45", "1e-38", "NaN", "Infinity", "-Infinity", "-0", "32767.5", "2147483647", "9.2e18", "0.1"},
+	types.OIDFloat8:      {"0", "1", "-1", "2.5", "-2.5", "0.5", "1.5", "30", "45", "90", "1e308", "-1e308", "1e-308", "5e-324", "NaN", "Infinity", "-Infinity", "-0", "2147483647.5", "-32768.5", "9223372036854775807", "0.1", "100", "710", "-745.2"},
+	types.OIDNumeric:     {"0", "1", "-1", "2.5", "-2.5", "0.5", "1.50", "100", "-100.00", "0.0001", "123456789012345678901234567890", "1e-20", "1e30", "NaN", "Infinity", "-Infinity", "2147483647.5", "-32768.5", "9223372036854775807.49", "3.14159265358979", "0.99", "12.000"},
+	types.OIDText:        {"", "a", "abc", "ABC", " a b ", "10", "-3", "äöü", "%a_", "2020-02-29", "t", "1.5", "day", "UTC"},
+	types.OIDVarchar:     {"", "a", "abc", "12", "xyz "},
+	types.OIDBPChar:      {"", "a", "a ", "abc", "12"},
+	types.OIDName:        {"a", "abc", "pg_class"},
+	types.OIDChar:        {"a", "b", "1", ""},
+	types.OIDBytea:       {"", `\x00`, `\x01ff`, `\x6162`},
+	types.OIDOid:         {"0", "1", "23", "4294967295"},
+	types.OIDDate:        {"2000-01-01", "1999-12-31", "2020-02-29", "2021-03-14", "0044-03-15 BC", "infinity", "-infinity", "5874897-12-31", "4714-11-24 BC", "1970-01-01", "2024-12-30"},
+	types.OIDTime:        {"00:00", "12:34:56.789", "23:59:59.999999", "24:00", "06:30"},
+	types.OIDTimeTZ:      {"00:00+00", "12:34:56.789-08", "23:59:59.999999+05:30", "24:00+00"},
+	types.OIDTimestamp:   {"2000-01-01 00:00", "2020-02-29 12:34:56.789", "2021-03-14 02:30", "2021-11-07 01:30", "1969-07-20 20:17:40", "0044-03-15 12:00 BC", "infinity", "-infinity", "294276-12-31 23:59:59.999999", "4714-11-24 00:00 BC", "2024-12-31 23:59:59.5"},
+	types.OIDTimestampTZ: {"2000-01-01 00:00+00", "2020-02-29 12:34:56.789+00", "2021-03-14 10:30+00", "2021-11-07 09:30+00", "1969-07-20 20:17:40-05", "0044-03-15 12:00+00 BC", "infinity", "-infinity", "294276-12-31 23:59:59+00", "2024-12-31 23:59:59.5+00"},
+	types.OIDInterval:    {"0", "1 day", "-1 day", "1 mon", "1 year 2 mons 3 days 04:05:06.789", "-1 year 2 days", "1 mon -1 day", "24:00:00", "-00:00:01", "100 days", "33 days 25:00", "2147483647 mons", "-2147483648 days", "1 microsecond", "2562047788:00:54.775807", "0.5 mon", "1.5 days"},
+	types.OIDUUID:        {"00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "ffffffff-ffff-ffff-ffff-ffffffffffff"},
+	types.OIDJSON:        {`{"a":1}`, `[1, 2]`, `"x"`, `null`, `1.50`},
+	types.OIDJSONB:       {`{"a":1}`, `[1, 2]`, `[]`, `{}`, `"x"`, `null`, `1.50`, `1.5`, `true`, `{"a":{"b":[1,null]}}`},
+}
+
+func init() {
+	for _, e := range []types.OID{types.OIDInt4, types.OIDText, types.OIDNumeric, types.OIDInt8, types.OIDFloat8, types.OIDInt2, types.OIDTimestamp, types.OIDBool} {
+		vals := literals[e]
+		quote := func(s string) string { return strconv.Quote(s) }
+		out := []string{"{}", "{NULL}"}
+		for i := range vals {
+			out = append(out, "{"+quote(vals[i])+"}", "{"+quote(vals[i])+","+quote(vals[(i+1)%len(vals)])+"}")
+		}
+		literals[e.Array()] = append(out, "{"+quote(vals[0])+",NULL,"+quote(vals[1])+"}", "{{"+quote(vals[0])+"},{"+quote(vals[1])+"}}", "[0:1]={"+quote(vals[0])+","+quote(vals[1])+"}")
+	}
+}
+
+// unit names and zones for functions that take them as text.
+var unitLiterals = []string{"year", "month", "day", "hour", "minute", "second", "milliseconds", "microseconds", "week", "quarter", "decade", "century", "millennium", "epoch", "dow", "doy", "isodow", "isoyear", "julian", "timezone", "timezone_hour", "timezone_minute", "Years", "foo", "us"}
+var zoneLiterals = []string{"UTC", "America/Los_Angeles", "europe/berlin", "EST", "+02", "PDT", "Asia/Kolkata", "nowhere", "UTC+3"}
+
+// lengthNames are the functions whose second argument is a type modifier.
+var lengthNames = map[string]bool{"bpchar": true, "varchar": true, "time": true, "timetz": true, "timestamp": true, "timestamptz": true}
+
+// literalTerm is a typed or (sometimes) untyped literal.
+func literalTerm(t types.Type, s string, typed bool) term {
+	sql := oracle.Quote(s)
+	lit := UnknownConst(s, 0)
+	if !typed {
+		return term{sql: sql, e: lit}
+	}
+	e, err := Coerce(lit, t, CastExplicit, 0)
+	return term{sql: sql + "::" + t.String(), e: e, err: err}
+}
+
+func randomLiteral(r *rand.Rand, t types.Type, fn string, pos int) term {
+	if r.Intn(12) == 0 {
+		e, err := Coerce(&Const{Val: NullVec(types.Text), Typ: types.Unknown}, t, CastExplicit, 0)
+		return term{sql: "NULL::" + t.String(), e: e, err: err}
+	}
+	vals := literals[t.OID]
+	if t.OID == types.OIDText && pos == 0 {
+		switch fn {
+		case "extract", "date_part", "date_trunc":
+			vals = unitLiterals
+		case "timezone":
+			vals = zoneLiterals
+		}
+	}
+	if t.OID == types.OIDText && (fn == "date_trunc" && pos == 2 || fn == "make_timestamptz" && pos == 6) {
+		vals = zoneLiterals
+	}
+	if t.OID == types.OIDInt4 && pos == 1 && lengthNames[fn] {
+		return literalTerm(t, strconv.Itoa(r.Intn(12)-1), true)
+	}
+	if t.OID == types.OIDInt4 && strings.HasPrefix(fn, "make_") && r.Intn(3) > 0 {
+		return literalTerm(t, strconv.Itoa(r.Intn(30)), true)
+	}
+	if len(vals) == 0 {
+		return term{err: fmt.Errorf("no literals of %s", t)}
+	}
+	return literalTerm(t, vals[r.Intn(len(vals))], fn == "age" || fn == "trunc" || r.Intn(15) != 0)
+}
+
+// anyOf are the types that polymorphic parameters are tried with.
+var anyOf = []types.Type{types.Int4, types.Text, types.Numeric, types.Int8, types.Timestamp, types.Bool, types.Float8}
+
+// concrete replaces polymorphic parameters.
+func concrete(r *rand.Rand, params []types.Type) []types.Type {
+	elem := anyOf[r.Intn(len(anyOf))]
+	out := make([]types.Type, len(params))
+	for i, p := range params {
+		switch p.OID {
+		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAny:
+			p = elem
+		case types.OIDAnyArray:
+			p = elem.ArrayType()
+		case types.OIDAnyCompatible:
+			p = anyOf[r.Intn(3)]
+			if r.Intn(2) == 0 {
+				p = elem
+			}
+		case types.OIDAnyCompatibleArray:
+			p = elem.ArrayType()
+		}
+		out[i] = types.Of(p.OID)
+	}
+	return out
+}
+
+func (c term) eval(ctx *Context) string {
+	e, err := c.e, c.err
+	if err == nil {
+		e, err = FoldLiterals(e, ctx)
+	}
+	var v *Const
+	if err == nil {
+		v, err = EvalConst(e, ctx)
+	}
+	if err != nil {
+		pe := pgerror.As(err)
+		return "ERROR " + pe.Code + ": " + pe.Message
+	}
+	val := "NULL"
+	if !v.Val.Null(0) {
+		typ := v.Typ
+		if typ.OID == types.OIDUnknown {
+			typ = types.Text
+		}
+		val = QuoteLiteral(string(types.AppendText(nil, typ, v.Val, 0, ctx.Options())))
+	}
+	return e.Type().OID.Name() + "|" + val
+}
+
+// sameResult compares results; floats may differ in their last digits where
+// libraries do.
+func sameResult(got, want string) bool {
+	if got == want {
+		return true
+	}
+	const f8 = "double precision|"
+	if !strings.HasPrefix(got, f8) || !strings.HasPrefix(want, f8) {
+		return false
+	}
+	a, err1 := strconv.ParseFloat(strings.Trim(got[len(f8):], "'"), 64)
+	b, err2 := strconv.ParseFloat(strings.Trim(want[len(f8):], "'"), 64)
+	return err1 == nil && err2 == nil && math.Abs(a-b) <= 1e-14*math.Max(math.Abs(a), math.Abs(b))
+}
+
+func testContext() *Context {
+	return &Context{Now: time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC), Location: time.UTC, User: "postgres", Database: "postgres"}
+}
+
+// compareTerms evaluates terms here and in PostgreSQL.
+func compareTerms(t *testing.T, s *oracle.Server, ctx *Context, terms []term) {
+	t.Helper()
+	exprs := make([]string, len(terms))
+	for i, c := range terms {
+		exprs[i] = fmt.Sprintf("format('%%s|%%L', pg_typeof(%s), %s)", c.sql, c.sql)
+	}
+	bad := 0
+	for i, want := range s.Eval(t, exprs) {
+		got := terms[i].eval(ctx)
+		want.Message = strings.Replace(want.Message, "pg_catalog.", "", 1)
+		if !sameResult(got, want.String()) {
+			if bad++; bad <= 15 {
+				t.Errorf("%s\n got %s\nwant %s", terms[i].sql, got, want)
+			}
+		}
+	}
+	if bad > 0 {
+		t.Errorf("%d differences of %d, -seed=%d", bad, len(terms), *seed)
+	}
+}
+
+func callSQL(f *Function, args []term) string {
+	sqls := make([]string, len(args))
+	for i, a := range args {
+		sqls[i] = a.sql
+	}
+	switch {
+	case f.Operator && len(args) == 2:
+		return "(" + sqls[0] + " " + f.Name + " " + sqls[1] + ")"
+	case f.Operator:
+		return "(" + f.Name + " " + sqls[0] + ")"
+	}
+	return "pg_catalog." + QuoteIdent(f.Name) + "(" + strings.Join(sqls, ", ") + ")"
+}
+
+func makeTerm(f *Function, args []term) term {
+	c := term{sql: callSQL(f, args)}
+	es := make([]Expr, len(args))
+	for i, a := range args {
+		if a.err != nil {
+			c.err = a.err
+			return c
+		}
+		es[i] = a.e
+	}
+	switch {
+	case f.Operator && len(es) == 2:
+		c.e, c.err = NewOp(f.Name, es[0], es[1], 0)
+	case f.Operator:
+		c.e, c.err = NewOp(f.Name, nil, es[0], 0)
+	default:
+		c.e, c.err = NewCall(f.Name, es, CallOptions{})
+	}
+	return c
+}
+
+// fixedToday are the functions whose result depends on when they run.
+var notCompared = map[string]bool{
+	"now": true, "transaction_timestamp": true, "statement_timestamp": true, "current_timestamp": true, "clock_timestamp": true,
+	"localtimestamp": true, "localtime": true, "current_date": true, "current_time": true, "timeofday": true, "random": true, "setseed": true,
+	"mz_now": true, "regclass": true, "interval": true, "unix_timestamp": true,
+}
+
+// allFunctions lists the overloads that PostgreSQL has too.
+func allFunctions() []*Function {
+	var out []*Function
+	for name, fs := range registry.funcs {
+		if !notCompared[name] {
+			out = append(out, fs...)
+		}
+	}
+	for _, fs := range registry.ops {
+		out = append(out, fs...)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		if a.Name != b.Name {
+			return a.Name < b.Name
+		}
+		return fmt.Sprint(a.Args) < fmt.Sprint(b.Args)
+	})
+	return out
+}
+
+func TestFunctionsAgainstPostgres(t *testing.T) {
+	s := oracle.Connect(t)
+	t.Logf("-seed=%d", *seed)
+	r := rand.New(rand.NewSource(*seed))
+	ctx := testContext()
+	if err := s.Conn.QueryRow(context.Background(), "SELECT now()").Scan(&ctx.Now); err != nil {
+		t.Fatal(err)
+	}
+	groups := map[string][]term{}
+	var names []string
+	for _, f := range allFunctions() {
+		if *only != "" && f.Name != *only || f.Volatility == Volatile || f.Internal {
+			continue
+		}
+		n := *many
+		if len(f.Args) == 0 {
+			n = 1
+		}
+		for range n {
+			params := concrete(r, f.Args)
+			args := make([]term, len(params))
+			for i, p := range params {
+				args[i] = randomLiteral(r, p, f.Name, i)
+			}
+			if slices.ContainsFunc(args, func(a term) bool { return a.sql == "" }) {
+				continue
+			}
+			if groups[f.Name] == nil {
+				names = append(names, f.Name)
+			}
+			groups[f.Name] = append(groups[f.Name], makeTerm(f, args))
+		}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { compareTerms(t, s, ctx, groups[name]) })
+	}
+}
