@@ -26,6 +26,9 @@ type Context struct {
 	SearchPath []string
 	// ParamTypes are the declared types of $1, $2, …; 0 is left to inference.
 	ParamTypes []types.OID
+	// Session gives literals like 'today'::date and 't'::regclass their
+	// meaning; nil leaves them as calls.
+	Session *expr.Context
 }
 
 // Bound is a statement with its names and types resolved: *Query, *Insert,

@@ -144,8 +144,28 @@ func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
 		return nil, err
 	}
 	out := &Query{Params: params, Deps: b.deps, DeepDeps: b.deep, Columns: b.resultColumns(bq)}
-	out.Rel = b.withShared(bq.sorted())
-	return out, nil
+	out.Rel, err = b.finishRel(bq.sorted())
+	return out, err
+}
+
+// finishRel puts the shared relations around a bound plan and gives the
+// literals that depend on the session their values.
+func (b *binder) finishRel(rel plan.Rel) (plan.Rel, error) {
+	rel = b.withShared(rel)
+	if b.ctx.Session == nil {
+		return rel, nil
+	}
+	var failed error
+	rel = mapRels(rel, func(r plan.Rel) plan.Rel {
+		return plan.MapExprs(r, func(e expr.Expr) expr.Expr {
+			out, err := expr.FoldLiterals(e, b.ctx.Session)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			return out
+		})
+	})
+	return rel, failed
 }
 
 func (b *binder) resultColumns(q *boundQuery) []ResultColumn {

@@ -278,7 +278,7 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 		e.columns[i].name = c.cols[i].name
 		e.columns[i].tableOID, e.columns[i].attNum = c.cols[i].tableOID, c.cols[i].attNum
 	}
-	if err := e.rename(r.Alias, pos); err != nil {
+	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
 	return &fromItem{rel: rel, entries: []*entry{e}}, nil

@@ -126,8 +126,9 @@ func (b *binder) insert(s *pg.InsertStmt) (Bound, error) {
 	if out.Params, err = b.finishParams(); err != nil {
 		return nil, err
 	}
-	out.Rel, out.DeepDeps = b.withShared(rel), b.deep
-	return out, nil
+	out.DeepDeps = b.deep
+	out.Rel, err = b.finishRel(rel)
+	return out, err
 }
 
 func (b *binder) statementWith(w *pg.WithClause) (*cteScope, error) {
@@ -235,28 +236,37 @@ func (b *binder) insertQuery(t *target, into []int, sel *pg.SelectStmt, ctes *ct
 	if err := b.checkCount(s, into, len(q.cols), func() int32 { return loc(len(into)) }); err != nil {
 		return nil, err
 	}
-	in := q.collection()
-	source := &boundQuery{rel: in}
-	p := &plan.Project{Input: in}
-	for i := range t.object.Columns {
-		c := &t.object.Columns[i]
-		at := -1
+	source := &boundQuery{rel: q.collection(), cols: q.cols}
+	at := make([]int, len(t.object.Columns)) // column of the query, -1 for the default
+	for i := range at {
+		at[i] = -1
 		for k := range q.cols {
-			if into[k] == i {
-				at = k
+			if into[k] != i {
+				continue
+			}
+			at[i] = k
+			if source.rel.Columns()[k].Type.OID == types.OIDUnknown { // a literal: it is of the column's type
+				if err := coerceOutput(source, k, t.object.Columns[i].Type); err != nil {
+					return nil, err
+				}
 			}
 		}
+	}
+	in := source.rel.Columns()
+	p := &plan.Project{Input: source.rel}
+	for i := range t.object.Columns {
+		c := &t.object.Columns[i]
 		var e expr.Expr
-		if at < 0 {
+		if at[i] < 0 {
 			e, err = b.defaultOf(c)
 		} else {
-			e, err = assign(c, outputExpr(source, at), b.pos(loc(at)))
+			e, err = assign(c, plan.RefTo(in, at[i]), b.pos(loc(at[i])))
 		}
 		if err != nil {
 			return nil, err
 		}
 		p.Exprs = append(p.Exprs, e)
-		p.Cols = append(p.Cols, plan.Column{Name: c.Name, Type: c.Type, NotNull: neverNullIn(e, in.Columns())})
+		p.Cols = append(p.Cols, plan.Column{Name: c.Name, Type: c.Type, NotNull: neverNullIn(e, in)})
 	}
 	return p, nil
 }
@@ -283,6 +293,11 @@ func (b *binder) returning(list []*pg.Node, rel plan.Rel, entries []*entry, ctes
 			return nil, nil, err
 		}
 		c := plan.Column{Name: it.name, Type: e.Type(), NotNull: neverNullIn(e, in)}
+		if b.ctx.Session != nil {
+			if e, err = expr.FoldLiterals(e, b.ctx.Session); err != nil {
+				return nil, nil, err
+			}
+		}
 		if hasSubquery(e) {
 			extra, cols = append(extra, e), append(cols, c)
 			e = &expr.Column{Index: arity + len(extra) - 1, Typ: c.Type, Name: c.Name}
@@ -332,8 +347,9 @@ func (b *binder) update(s *pg.UpdateStmt) (Bound, error) {
 	if out.Params, err = b.finishParams(); err != nil {
 		return nil, err
 	}
-	out.Rel, out.DeepDeps = b.withShared(rel), b.deep
-	return out, nil
+	out.DeepDeps = b.deep
+	out.Rel, err = b.finishRel(rel)
+	return out, err
 }
 
 // changeScope is the scope of UPDATE and DELETE: the target's columns, then
@@ -565,8 +581,9 @@ func (b *binder) delete(s *pg.DeleteStmt) (Bound, error) {
 	if out.Params, err = b.finishParams(); err != nil {
 		return nil, err
 	}
-	out.Rel, out.DeepDeps = b.withShared(rel), b.deep
-	return out, nil
+	out.DeepDeps = b.deep
+	out.Rel, err = b.finishRel(rel)
+	return out, err
 }
 
 // BindExpr resolves an expression over the columns of a table: a CHECK, an

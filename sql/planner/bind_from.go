@@ -86,14 +86,10 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 	}
 	lat := newScope(env)
 	lat.lateral, lat.entries = true, left.entries
+	lat.unreachable = kind == plan.JoinRight || kind == plan.JoinFull
 	right, err := f.item(n, lat)
 	if err != nil {
 		return nil, err
-	}
-	if lat.used && (kind == plan.JoinRight || kind == plan.JoinFull) {
-		return nil, pgerror.New(pgerror.InvalidColumnReference,
-			"invalid reference to FROM-clause entry for table \"%s\"", left.entries[0].name).
-			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
 	}
 	if err := checkNames(left.entries, right.entries); err != nil {
 		return nil, err
@@ -166,7 +162,7 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 		return nil, err
 	}
 	e := objectEntry(o, f.ctx.Database)
-	if err := e.rename(r.Alias, pos); err != nil {
+	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
 	return &fromItem{rel: rel, entries: []*entry{e}}, nil

@@ -49,6 +49,8 @@ type scope struct {
 	// side; used notes whether anything referred to a column of this scope.
 	lateral bool
 	used    bool
+	// unreachable lateral scopes belong to a RIGHT or FULL JOIN.
+	unreachable bool
 	// depth is the number of scopes from here outwards.
 	depth int
 	// kind is the clause being bound, for what is allowed in it.
@@ -78,11 +80,14 @@ func (s *scope) blank() *scope {
 	return n
 }
 
-// columnUse says where and as what a column was named.
+// columnUse says where and as what a column was named, and which table column
+// it is.
 type columnUse struct {
-	pos   int
-	table string
-	name  string
+	pos      int
+	table    string
+	name     string
+	tableOID uint32
+	attNum   int16
 }
 
 // match is a column found at some level of scopes.
@@ -119,6 +124,9 @@ func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 		return nil, err
 	}
 	if e != nil {
+		if err := reachable(s, e, depth, pos); err != nil {
+			return nil, err
+		}
 		c, err := e.column(col, pos)
 		if err != nil {
 			return nil, err
@@ -144,6 +152,18 @@ func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 	return nil, b.missingEntry(s, q, pos)
 }
 
+// reachable refuses a lateral reference across a RIGHT or FULL JOIN.
+func reachable(s *scope, e *entry, depth, pos int) error {
+	for range depth {
+		s = s.parent
+	}
+	if !s.unreachable {
+		return nil
+	}
+	return pgerror.New(pgerror.InvalidColumnReference, "invalid reference to FROM-clause entry for table \"%s\"", e.name).
+		WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.").At(pos)
+}
+
 // unqualified resolves a column name without qualification.
 func (b *binder) unqualified(s *scope, name string, pos int) (expr.Expr, error) {
 	m, err := b.findColumn(s, name, pos)
@@ -151,7 +171,7 @@ func (b *binder) unqualified(s *scope, name string, pos int) (expr.Expr, error) 
 		return nil, err
 	}
 	if m.entry != nil {
-		return b.columnAt(s, m, pos), nil
+		return b.columnAt(s, m, pos), reachable(s, m.entry, m.depth, pos)
 	}
 	if e, depth := soleEntryWith(s, name); e != nil {
 		if x := b.systemColumn(e, name); x != nil && depth == 0 {
@@ -263,7 +283,9 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	} else {
 		x = &expr.OuterColumn{Depth: m.depth, Index: m.col.index, Typ: m.col.typ, Name: m.col.name}
 	}
-	b.refs[x] = columnUse{pos: pos, table: m.entry.name, name: m.col.name}
+	b.refs[x] = columnUse{
+		pos: pos, table: m.entry.name, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum,
+	}
 	return x
 }
 
@@ -307,13 +329,24 @@ func (b *binder) systemColumn(e *entry, name string) expr.Expr {
 	if e.object == nil {
 		return nil
 	}
+	value, att := int64(0), int16(0)
 	switch name {
+	case "xmin":
+		att = -2
+	case "cmin":
+		att = -3
+	case "xmax":
+		att = -4
+	case "cmax":
+		att = -5
 	case "tableoid":
-		return oidConst(int64(e.object.OID))
-	case "xmin", "xmax", "cmin", "cmax":
-		return oidConst(0)
+		att, value = -6, int64(e.object.OID)
+	default:
+		return nil
 	}
-	return nil
+	x := oidConst(value)
+	b.refs[x] = columnUse{table: e.name, name: name, tableOID: e.object.OID, attNum: att}
+	return x
 }
 
 // missingColumn is the error of a column that is not there, with a hint at
@@ -437,9 +470,9 @@ func (b *binder) missingEntry(s *scope, q []string, pos int) error {
 	for sc := s; sc != nil; sc = sc.parent {
 		for _, e := range append(sc.entries[:len(sc.entries):len(sc.entries)], sc.hiddenEntries()...) {
 			switch {
-			case e.name == name && len(q) == 1:
+			case e.name == name:
 				return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", name).
-					WithDetail("There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", name).At(pos)
+					WithHint("There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", name).At(pos)
 			case e.object != nil && e.object.Name == name && e.name != name:
 				return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", name).
 					WithHint("Perhaps you meant to reference the table alias \"%s\".", e.name).At(pos)

@@ -253,8 +253,8 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 		if it.name == "" {
 			it.name = columnName(t.Val)
 		}
-		if c, ok := e.(*expr.Column); ok {
-			it.tableOID, it.attNum = sel.provenance(c.Index)
+		if use, ok := sel.refs[e]; ok {
+			it.tableOID, it.attNum = use.tableOID, use.attNum
 		}
 		sel.items = append(sel.items, it)
 	}
@@ -268,18 +268,6 @@ func starOf(n *pg.Node) ([]string, bool) {
 		return nil, false
 	}
 	return listNames(c.Fields[:len(c.Fields)-1]), true
-}
-
-// provenance tells which table column a column of the scope's row is.
-func (sel *selectState) provenance(index int) (uint32, int16) {
-	for _, e := range sel.scope.entries {
-		for i := range e.columns {
-			if c := &e.columns[i]; c.index == index {
-				return c.tableOID, c.attNum
-			}
-		}
-	}
-	return 0, 0
 }
 
 // orderBy resolves the items of ORDER BY: each is an output column by name or

@@ -293,21 +293,22 @@ func valuesType(column []expr.Expr, mode unknownMode) (types.Type, error) {
 	return expr.CommonType(column, "VALUES")
 }
 
-// valuesRel is literal rows: one Constant for the runs of rows that are all
+// valuesRel is literal rows: one Constant for each run of rows that are all
 // literals, a projection of one row for each other.
 func valuesRel(rows [][]expr.Expr, cols []plan.Column) plan.Rel {
-	if len(rows) == 1 {
-		return &plan.Project{Input: unit(), Exprs: rows[0], Cols: notNullWhere(cols, rows)}
-	}
 	cols = notNullWhere(cols, rows)
+	if len(rows) == 1 {
+		return &plan.Project{Input: unit(), Exprs: rows[0], Cols: cols}
+	}
+	casts := columnCasts(rows, len(cols))
 	var inputs []plan.Rel
 	for i := 0; i < len(rows); {
 		j := i
-		for j < len(rows) && allConst(rows[j]) {
+		for j < len(rows) && literalRow(rows[j], casts) {
 			j++
 		}
 		if j > i {
-			inputs = append(inputs, constantRows(rows[i:j], cols))
+			inputs = append(inputs, constantRows(rows[i:j], cols, casts))
 			i = j
 			continue
 		}
@@ -318,6 +319,37 @@ func valuesRel(rows [][]expr.Expr, cols []plan.Column) plan.Rel {
 		return inputs[0]
 	}
 	return &plan.SetOp{Kind: plan.Union, All: true, Inputs: inputs, Cols: cols}
+}
+
+// columnCasts finds, for each column, the cast that all its literals have
+// around them: it is then applied once to the column. Other casts of literals
+// are folded in place.
+func columnCasts(rows [][]expr.Expr, n int) []*expr.Call {
+	casts := make([]*expr.Call, n)
+	for c := range casts {
+		same := true
+		for _, r := range rows {
+			call, ok := r[c].(*expr.Call)
+			if ok && len(call.Args) == 1 && call.Fn.Volatility == expr.Immutable {
+				_, ok = call.Args[0].(*expr.Const)
+			} else {
+				ok = false
+			}
+			if !ok || casts[c] != nil && (casts[c].Fn != call.Fn || casts[c].Typ != call.Typ || casts[c].Args[0].Type() != call.Args[0].Type()) {
+				same = false
+				break
+			}
+			casts[c] = call
+		}
+		if same {
+			continue
+		}
+		casts[c] = nil
+		for _, r := range rows {
+			r[c] = expr.FoldConstants(r[c])
+		}
+	}
+	return casts
 }
 
 // notNullWhere marks the columns in which every row has a literal that is not NULL.
@@ -336,23 +368,52 @@ func notNullWhere(cols []plan.Column, rows [][]expr.Expr) []plan.Column {
 	return out
 }
 
-func allConst(row []expr.Expr) bool {
-	for _, e := range row {
-		if _, ok := e.(*expr.Const); !ok {
+// literalRow reports whether every cell is a literal, or a literal under the
+// cast of its column.
+func literalRow(row []expr.Expr, casts []*expr.Call) bool {
+	for c, e := range row {
+		if _, ok := e.(*expr.Const); !ok && casts[c] == nil {
 			return false
 		}
 	}
 	return true
 }
 
-func constantRows(rows [][]expr.Expr, cols []plan.Column) plan.Rel {
+// constantRows makes one Constant of literal rows, under a projection if
+// columns have casts.
+func constantRows(rows [][]expr.Expr, cols []plan.Column, casts []*expr.Call) plan.Rel {
 	vecs := make([]*columnar.Vec, len(cols))
+	raw := append([]plan.Column(nil), cols...)
+	exprs := make([]expr.Expr, len(cols))
+	cast := false
 	for c := range cols {
-		b := columnar.NewBuilder(cols[c].Type.Kind(), len(rows))
+		if casts[c] != nil {
+			cast = true
+			raw[c].Type = casts[c].Args[0].Type()
+		}
+		b := columnar.NewBuilder(raw[c].Type.Kind(), len(rows))
 		for _, r := range rows {
-			b.AppendFrom(r[c].(*expr.Const).Val, 0)
+			b.AppendFrom(literalOf(r[c]).Val, 0)
 		}
 		vecs[c] = b.Build()
+		exprs[c] = plan.RefTo(raw, c)
+		if casts[c] != nil {
+			call := *casts[c]
+			call.Args = []expr.Expr{exprs[c]}
+			exprs[c] = &call
+		}
 	}
-	return &plan.Constant{Cols: cols, Rows: columnar.Batch{Cols: vecs, N: len(rows)}}
+	k := &plan.Constant{Cols: raw, Rows: columnar.Batch{Cols: vecs, N: len(rows)}}
+	if !cast {
+		return k
+	}
+	return &plan.Project{Input: k, Exprs: exprs, Cols: cols}
+}
+
+// literalOf is the literal of a cell, without the cast of its column.
+func literalOf(e expr.Expr) *expr.Const {
+	if c, ok := e.(*expr.Call); ok {
+		e = c.Args[0]
+	}
+	return e.(*expr.Const)
 }

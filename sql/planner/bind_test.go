@@ -1,0 +1,231 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/internal/datadriven"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// testCatalog is a catalog that test files build with CREATE statements.
+type testCatalog struct {
+	snap *catalog.Snapshot
+	next plan.ObjectID
+}
+
+func newTestCatalog() *testCatalog { return &testCatalog{snap: catalog.Empty(), next: 1} }
+
+func (c *testCatalog) context() *Context {
+	return &Context{Catalog: c.snap, Database: "shop", SearchPath: []string{"public"}}
+}
+
+// ddl runs CREATE TABLE, CREATE SOURCE-like tables, views and schemas.
+func (c *testCatalog) ddl(text string) error {
+	stmts, err := parser.Parse(text)
+	if err != nil {
+		return err
+	}
+	for i := range stmts {
+		if err := c.create(&stmts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *testCatalog) create(s *parser.Statement) error {
+	switch n := s.Node.(type) {
+	case *parser.CreateSchema:
+		c.snap = c.snap.Apply(catalog.Change{PutSchema: &catalog.Schema{Name: n.Name.Name, OID: uint32(20000 + c.next)}})
+		return nil
+	case *parser.CreateTable:
+		return c.createTable(s.Text, n)
+	case *parser.CreateView:
+		return c.createView(s.Text, n.Name, n.Columns, &n.Query, catalog.KindView)
+	case *parser.CreateMaterializedView:
+		return c.createView(s.Text, n.Name, n.Columns, &n.Query, catalog.KindMaterializedView)
+	}
+	return fmt.Errorf("ddl of a test cannot %s", s.Node.Tag())
+}
+
+func (c *testCatalog) put(o *catalog.Object, n parser.Name) {
+	o.ID, o.OID, o.Schema, o.Name = c.next, uint32(16384+c.next), n.Schema, n.Name
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	c.next++
+	c.snap = c.snap.Apply(catalog.Change{Put: o})
+}
+
+func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
+	o := &catalog.Object{Kind: catalog.KindTable, AppendOnly: n.AppendOnly}
+	at := map[string]int{}
+	for i, d := range n.Columns {
+		typ, err := ResolveType(c.context(), text, d.Type)
+		if err != nil {
+			return err
+		}
+		col := catalog.Column{Name: d.Name, Type: typ, NotNull: d.NotNull || d.PrimaryKey}
+		if d.Default != nil {
+			col.Default = d.Default.SQL
+		}
+		at[d.Name] = i
+		o.Columns = append(o.Columns, col)
+		if d.PrimaryKey {
+			o.PrimaryKey = []int{i}
+		}
+		if d.Unique {
+			o.Unique = append(o.Unique, []int{i})
+		}
+	}
+	for _, k := range n.Constraints {
+		if k.Kind != parser.ConstraintPrimaryKey && k.Kind != parser.ConstraintUnique {
+			continue
+		}
+		var key []int
+		for _, name := range k.Columns {
+			key = append(key, at[name])
+			if k.Kind == parser.ConstraintPrimaryKey {
+				o.Columns[at[name]].NotNull = true
+			}
+		}
+		if k.Kind == parser.ConstraintPrimaryKey {
+			o.PrimaryKey = key
+		} else {
+			o.Unique = append(o.Unique, key)
+		}
+	}
+	c.put(o, n.Name)
+	return nil
+}
+
+func (c *testCatalog) createView(text string, name parser.Name, cols []string, q *parser.Query, kind catalog.Kind) error {
+	b, err := BindQuery(c.context(), text, q)
+	if err != nil {
+		return err
+	}
+	o := &catalog.Object{Kind: kind, Query: q.SQL, Deps: b.Deps}
+	for i, col := range b.Columns {
+		k := catalog.Column{Name: col.Name, Type: col.Type, NotNull: col.NotNull}
+		if i < len(cols) {
+			k.Name = cols[i]
+		}
+		o.Columns = append(o.Columns, k)
+	}
+	c.put(o, name)
+	return nil
+}
+
+// bindText binds the one statement of a text.
+func (c *testCatalog) bindText(text string) (Bound, error) {
+	stmts, err := parser.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return Bind(c.context(), &stmts[0])
+}
+
+// formatError prints an error as psql shows it, on lines.
+func formatError(err error) string {
+	e := pgerror.As(err)
+	var b strings.Builder
+	fmt.Fprintf(&b, "error %s: %s\n", e.Code, e.Message)
+	if e.Detail != "" {
+		fmt.Fprintf(&b, "detail: %s\n", e.Detail)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "hint: %s\n", e.Hint)
+	}
+	if e.Pos > 0 {
+		fmt.Fprintf(&b, "position: %d\n", e.Pos)
+	}
+	return b.String()
+}
+
+// formatBound prints a bound statement.
+func formatBound(b Bound) string {
+	var out strings.Builder
+	params := func(ps []types.Type) {
+		if len(ps) > 0 {
+			names := make([]string, len(ps))
+			for i, p := range ps {
+				names[i] = p.String()
+			}
+			fmt.Fprintf(&out, "params: %s\n", strings.Join(names, ", "))
+		}
+	}
+	columns := func(what string, cols []ResultColumn) {
+		parts := make([]string, len(cols))
+		for i, c := range cols {
+			parts[i] = c.Name + " " + c.Type.String()
+			if c.AttrNum != 0 {
+				parts[i] += fmt.Sprintf(" (%d.%d)", c.TableOID-16384, c.AttrNum)
+			}
+		}
+		fmt.Fprintf(&out, "%s: %s\n", what, strings.Join(parts, ", "))
+	}
+	returning := func(r *Returning, rel plan.Rel) {
+		if r != nil {
+			columns("returning", r.Columns)
+			p := &plan.Project{Input: rel, Exprs: r.Exprs}
+			for _, c := range r.Columns {
+				p.Cols = append(p.Cols, c.Column)
+			}
+			fmt.Fprintf(&out, "%s\n", plan.Describe(p))
+		}
+	}
+	switch b := b.(type) {
+	case *Query:
+		columns("columns", b.Columns)
+		params(b.Params)
+		out.WriteString(plan.Format(b.Rel))
+	case *Insert:
+		params(b.Params)
+		returning(b.Returning, b.Rel)
+		out.WriteString("insert into " + b.Table.Name + "\n" + plan.Format(b.Rel))
+	case *Update:
+		params(b.Params)
+		returning(b.Returning, b.Rel)
+		out.WriteString("update " + b.Table.Name + "\n" + plan.Format(b.Rel))
+	case *Delete:
+		params(b.Params)
+		returning(b.Returning, b.Rel)
+		out.WriteString("delete from " + b.Table.Name + "\n" + plan.Format(b.Rel))
+	}
+	return out.String()
+}
+
+// TestBind runs testdata/bind: `ddl` builds the catalog of a file, `bind`
+// prints the bound plan of a statement or its error, `cols` only the columns.
+func TestBind(t *testing.T) {
+	datadriven.Walk(t, "testdata/bind", func(t *testing.T) func(c *datadriven.Case) string {
+		cat := newTestCatalog()
+		return func(c *datadriven.Case) string {
+			switch c.Cmd {
+			case "ddl":
+				if err := cat.ddl(c.Input); err != nil {
+					return formatError(err)
+				}
+				return "ok\n"
+			case "bind", "cols":
+				b, err := cat.bindText(c.Input)
+				if err != nil {
+					return formatError(err)
+				}
+				if c.Cmd == "cols" {
+					head, _, _ := strings.Cut(formatBound(b), "\n")
+					return head
+				}
+				return formatBound(b)
+			}
+			t.Fatalf("%s: unknown directive %s", c.Pos, c.Cmd)
+			return ""
+		}
+	})
+}
