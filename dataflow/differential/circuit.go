@@ -204,8 +204,14 @@ func (o *Output) Take() []*dataflow.Delta {
 
 // Spines enumerates all durable state in order of construction, which is the
 // same for the same sequence of calls. Together they are the circuit's state
-// between two steps.
+// between two steps, as of this call: some operators write behind, and catch up
+// here. A checkpoint therefore calls Spines for itself, between two steps.
 func (c *Circuit) Spines() []*trace.Spine {
+	for _, n := range c.nodes {
+		if f, ok := n.op.(flusher); ok {
+			f.flush(c.epoch)
+		}
+	}
 	var out []*trace.Spine
 	for _, t := range c.traces {
 		out = append(out, t.Spines()...)

@@ -28,11 +28,12 @@ const (
 	wideShift  = 32
 )
 
-// wideLimbs covers products of two doubles (2^-2148 … 2^2048) and 2^64 of them.
-const wideLimbs = 68
+// wideLimbs covers products of two doubles, each with 53 bits from 2^-1126 on
+// up to 2^1024, and 2^64 of them.
+const wideLimbs = 72
 
 // wideBase is the exponent of bit 0 of a wideSum.
-const wideBase = -2176
+const wideBase = -2304
 
 // wideSum holds any sum of floats or of products of two.
 type wideSum struct {
@@ -504,10 +505,27 @@ func (p *wideSums) crossDeviation(n int64, sx, sy, sxy *[floatWords]uint64) floa
 	if xy.Sign() == 0 {
 		return 0
 	}
-	// 40 bits beyond the result's make the second rounding harmless.
-	q := new(big.Float).SetPrec(max(uint(xy.BitLen()), 96)).SetInt(xy)
-	q.Quo(q.SetPrec(96), new(big.Float).SetInt64(n))
-	q.SetMantExp(q, e)
-	f, _ := q.Float64()
+	// Divide to at least 64 bits, the last of which stands for all that is left
+	// over: then rounding once more is right.
+	div := big.NewInt(n)
+	s := 64 + div.BitLen() - xy.BitLen()
+	neg := xy.Sign() < 0
+	xy.Abs(xy)
+	sticky := false
+	if s >= 0 {
+		xy.Lsh(xy, uint(s))
+	} else {
+		sticky = int(xy.TrailingZeroBits()) < -s
+		xy.Rsh(xy, uint(-s))
+	}
+	rem := new(big.Int)
+	xy.QuoRem(xy, div, rem)
+	if sticky || rem.Sign() != 0 {
+		xy.SetBit(xy, 0, 1)
+	}
+	f, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(xy), e-s).Float64()
+	if neg && f != 0 {
+		f = -f
+	}
 	return f
 }

@@ -104,6 +104,47 @@ func checkFloatSum(t *testing.T, p *wideSums, w *[floatWords]uint64, want *big.F
 	}
 }
 
+// TestProductSum checks that products can be taken back in any order.
+func TestProductSum(t *testing.T) {
+	r := testRand(t)
+	for round := range 2000 {
+		var p wideSums
+		var w [floatWords]uint64
+		type entry struct {
+			x, y float64
+			m    int64
+		}
+		var added []entry
+		want := new(big.Rat)
+		for range 1 + r.IntN(20) {
+			e := entry{randomFloat(r, round%6), randomFloat(r, r.IntN(6)), 1}
+			if r.IntN(3) == 0 {
+				e.m = r.Int64() >> r.IntN(63)
+			}
+			added = append(added, e)
+			p.addProduct(&w, e.x, e.y, e.m)
+			x, y := new(big.Rat).SetFloat64(e.x), new(big.Rat).SetFloat64(e.y)
+			want.Add(want, x.Mul(x, y.Mul(y, new(big.Rat).SetInt64(e.m))))
+		}
+		m, exp, ok := p.exact(&w)
+		got := new(big.Rat).SetInt(m)
+		scale := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(max(exp, -exp))))
+		if exp < 0 {
+			scale.Inv(scale)
+		}
+		if got.Mul(got, scale); !ok || got.Cmp(want) != 0 {
+			t.Fatalf("sum of %v is off", added)
+		}
+		r.Shuffle(len(added), func(i, j int) { added[i], added[j] = added[j], added[i] })
+		for _, e := range added {
+			p.addProduct(&w, e.x, e.y, -e.m)
+		}
+		if p.settle(&w); w != [floatWords]uint64{} {
+			t.Fatalf("residue %x after taking back %v", w, added)
+		}
+	}
+}
+
 func TestFloatSumSpecial(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {

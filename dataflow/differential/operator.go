@@ -22,6 +22,10 @@ type Operator interface{ Step(x *Context) }
 // Restorer is implemented by operators that derive state from traces.
 type Restorer interface{ Restored(epoch dataflow.Epoch) }
 
+// flusher is implemented by operators that write behind: flush brings their
+// traces up to date as of an epoch that is complete.
+type flusher interface{ flush(epoch dataflow.Epoch) }
+
 // Node is an operator in its circuit.
 type Node struct {
 	c   *Circuit

@@ -115,8 +115,99 @@ func (o *prefixes) add(h *prefixRef, row unsafe.Pointer, mult int64, cols []*col
 			return true
 		}
 	}
+	o.insertNew(h, lo, row, mult, cols, at)
+	return true
+}
+
+// insertNew makes entry i of an encoded row, which is row `at` of cols.
+func (o *prefixes) insertNew(h *prefixRef, i int, row unsafe.Pointer, mult int64, cols []*columnar.Vec, at int) {
 	o.rows.tails(row, cols, at, o.ar)
-	o.insert(h, lo, row, mult)
+	o.insert(h, i, row, mult)
+	o.rows.untail(row)
+}
+
+// addRun adds n encoded rows in ascending order: the rows from `at` on of cols.
+// It reports whether that concerned the prefix. Long runs are merged.
+func (o *prefixes) addRun(h *prefixRef, enc []uint64, n int, diff func(i int) int64, cols []*columnar.Vec, at int) bool {
+	row := func(i int) (unsafe.Pointer, int) {
+		if o.desc {
+			i = n - 1 - i
+		}
+		return unsafe.Pointer(&enc[i*o.rows.words]), i
+	}
+	if n > 4 {
+		return o.merge(h, row, n, diff, cols, at)
+	}
+	concerned := false
+	for i := range n {
+		r, j := row(i)
+		if !o.add(h, r, diff(j), cols, at+j) {
+			break // so are those after it
+		}
+		concerned = true
+	}
+	return concerned
+}
+
+// merge is addRun by building the prefix anew, up to its bound. What does not
+// matter for the front costs a comparison at most.
+func (o *prefixes) merge(h *prefixRef, row func(i int) (unsafe.Pointer, int), n int, diff func(i int) int64, cols []*columnar.Vec, at int) bool {
+	old := *h
+	if r, j := row(0); old.more() && (old.len() == 0 || o.against(o.entry(&old, old.len()-1), r, cols, at+j) < 0) {
+		return false
+	}
+	_, cut := o.bounds(h)
+	h[0] &^= 1<<prefixGrow - 1
+	h.setLen(0)
+	o.enlarge(h, min(old.len()+n, cut+1))
+	i, k, positive := 0, 0, 0
+	for k < old.len() || i < n {
+		if h.len() >= cut && positive >= o.need {
+			break
+		}
+		c := -1 // of the entry to the row
+		var r unsafe.Pointer
+		var j int
+		if i < n {
+			r, j = row(i)
+			if c = 1; k < old.len() {
+				c = o.against(o.entry(&old, k), r, cols, at+j)
+			} else if old.more() {
+				break // beyond the last entry
+			}
+		}
+		var mult int64
+		if c > 0 {
+			mult = diff(j)
+			o.insertNew(h, h.len(), r, mult, cols, at+j)
+			i++
+		} else {
+			e := o.entry(&old, k)
+			if mult = *entryMult(e); c == 0 {
+				mult += diff(j)
+				i++
+			}
+			k++
+			if mult == 0 && !(k == old.len() && old.more()) {
+				o.bury(e)
+				continue
+			}
+			o.insert(h, h.len(), entryRow(e), mult)
+		}
+		if mult > 0 {
+			positive++
+		}
+	}
+	if k < old.len() || i < n {
+		h[1] |= prefixMore
+	}
+	for ; k < old.len(); k++ {
+		o.bury(o.entry(&old, k))
+	}
+	o.release(&old)
+	if h.len() == 0 && !h.more() {
+		o.release(h)
+	}
 	return true
 }
 

@@ -60,6 +60,41 @@ type prefixSource struct {
 	row        []uint64 // room for an encoded row
 }
 
+// keyRuns is runs of equal keys in a sorted chunk: the first row of each, the low
+// half of its hash, and the row after its last.
+type keyRuns struct{ firsts, hs, ends []uint32 }
+
+// find finds the runs in chunk i of b, and reports whether the last one goes on in
+// the next chunk.
+func (k *keyRuns) find(b *trace.Batch, i int, keys []int) (open bool) {
+	c := b.Chunk(i)
+	k.firsts, k.hs, k.ends = k.firsts[:0], k.hs[:0], k.ends[:0]
+	for r, h := range c.Hash {
+		if r > 0 && sameKey(c, r-1, c, r, keys) {
+			continue
+		}
+		if r > 0 {
+			k.ends = append(k.ends, uint32(r))
+		}
+		k.firsts = append(k.firsts, uint32(r))
+		k.hs = append(k.hs, uint32(h))
+	}
+	k.ends = append(k.ends, uint32(c.N))
+	return i+1 < b.Chunks() && sameKey(c, c.N-1, b.Chunk(i+1), 0, keys)
+}
+
+func sameKey(a *trace.Chunk, i int, b *trace.Chunk, j int, keys []int) bool {
+	if a.Hash[i] != b.Hash[j] {
+		return false
+	}
+	for _, c := range keys {
+		if !columnar.EqualAt(a.Cols[c], i, b.Cols[c], j) {
+			return false
+		}
+	}
+	return true
+}
+
 // refill appends to a prefix at least `want` more entries, or all that the group
 // has. key is the group's row in the table, hash that of its key.
 func (o *prefixes) refill(h *prefixRef, src *prefixSource, key unsafe.Pointer, hash uint64, want int) {
@@ -87,8 +122,7 @@ func (o *prefixes) refill(h *prefixRef, src *prefixSource, key unsafe.Pointer, h
 		}
 		at := (d.row - o.step()) & (columnar.ChunkRows - 1)
 		o.rows.encodeRow(d.cols, at, row)
-		o.rows.tails(row, d.cols, at, o.ar)
-		o.insert(h, h.len(), row, mult)
+		o.insertNew(h, h.len(), row, mult, d.cols, at)
 		added++
 	}
 	h[1] |= prefixMore

@@ -24,12 +24,12 @@ func (r *reduce) makeTraces(c *Circuit) {
 	with := func(kinds ...columnar.Kind) []columnar.Kind {
 		return append(append([]columnar.Kind(nil), p.keyKinds...), kinds...)
 	}
-	r.groups = c.NewTrace(with(columnar.KindBytes), upTo(k))
+	r.groups = c.NewTrace(with(columnar.KindBytes), allColumns(k))
 	for _, s := range p.sets {
-		r.sets = append(r.sets, c.NewTrace(with(s.kind, columnar.KindBytes), upTo(k+1)))
+		r.sets = append(r.sets, c.NewTrace(with(s.kind, columnar.KindBytes), allColumns(k+1)))
 	}
 	for _, s := range p.values {
-		r.values = append(r.values, c.NewTrace(with(s.kind), upTo(k)))
+		r.values = append(r.values, c.NewTrace(with(s.kind), allColumns(k)))
 	}
 }
 

@@ -17,10 +17,9 @@ type valuePart struct {
 	refs []int      // word of a group's row where the prefix is
 	src  prefixSource
 
-	firsts, hs, gids, fresh []uint32
-	ends                    []uint32
-	rows                    []uint32
-	enc                     []uint64
+	runs              keyRuns
+	gids, fresh, rows []uint32
+	enc               []uint64
 }
 
 func (s *reducePart) newValuePart(set *valueSet, ref int) *valuePart {
@@ -31,17 +30,8 @@ func (s *reducePart) newValuePart(set *valueSet, ref int) *valuePart {
 		v.refs = append(v.refs, s.t.rest+ref+2*i)
 	}
 	k := len(s.plan.keyCols)
-	v.src = prefixSource{table: &s.t, keys: upTo(k), vals: []int{k}}
+	v.src = prefixSource{table: &s.t, keys: allColumns(k), vals: []int{k}}
 	return v
-}
-
-// upTo is 0..n-1.
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 func (v *valuePart) ref(p unsafe.Pointer, i int) *prefixRef {
@@ -88,7 +78,7 @@ func (p *reducePlan) valueDeltas(set *valueSet, ds []*dataflow.Delta) []*dataflo
 // valueTrace makes a trace for a valueSet: (key columns, value).
 func (p *reducePlan) valueTrace(set *valueSet, partitions int) *trace.Trace {
 	kinds := append(append([]columnar.Kind(nil), p.keyKinds...), set.kind)
-	return trace.New(trace.NewLayout(kinds, upTo(len(p.keyKinds))), partitions)
+	return trace.New(trace.NewLayout(kinds, allColumns(len(p.keyKinds))), partitions)
 }
 
 // openValues says where the values are: the trace as it was before the epoch,
@@ -114,56 +104,45 @@ func (s *reducePart) consumeValues(v *valuePart, b *trace.Batch) {
 	}
 	v.src.batches = append(v.src.batches, b)
 	for i := range b.Chunks() {
-		s.consumeValueChunk(v, b.Chunk(i))
+		s.consumeValueChunk(v, b, i)
 	}
 }
 
-func (s *reducePart) consumeValueChunk(v *valuePart, c *trace.Chunk) {
+func (s *reducePart) consumeValueChunk(v *valuePart, b *trace.Batch, i int) {
+	c := b.Chunk(i)
 	k := len(s.plan.keyCols)
-	v.runs(c.Hash, c.Cols[:k])
-	if cap(v.gids) < len(v.firsts) {
-		v.gids = make([]uint32, len(v.firsts))
+	open := v.runs.find(b, i, v.src.keys)
+	if cap(v.gids) < len(v.runs.firsts) {
+		v.gids = make([]uint32, len(v.runs.firsts))
 	}
-	v.fresh = s.t.probe(c.Cols[:k], v.hs, v.firsts, v.gids, v.fresh[:0])
+	v.fresh = s.t.probe(c.Cols[:k], v.runs.hs, v.runs.firsts, v.gids, v.fresh[:0])
 	vals := c.Cols[k : k+1]
 	codec := v.pre[0].rows
 	if cap(v.enc) < c.N*codec.words {
 		v.enc = make([]uint64, c.N*codec.words)
 	}
+	v.enc = v.enc[:c.N*codec.words]
 	for len(v.rows) < c.N {
 		v.rows = append(v.rows, uint32(len(v.rows)))
 	}
-	codec.encode(vals, v.rows[:c.N], v.enc[:c.N*codec.words])
-	for g, first := range v.firsts {
-		gid := v.gids[g]
+	codec.encode(vals, v.rows[:c.N], v.enc)
+	for g, first := range v.runs.firsts {
+		gid, lo, n := v.gids[g], int(first), int(v.runs.ends[g]-first)
 		p := s.t.at(gid)
 		if *header(p)&groupTouched == 0 {
-			s.touchFirst(gid, v.hs[g], p)
+			s.touchFirst(gid, v.runs.hs[g], p)
 		}
+		diff := func(i int) int64 { return c.Diff(lo + i) }
 		for i := range v.pre {
 			h := v.ref(p, i)
-			for r := int(first); r < int(v.ends[g]); r++ {
-				v.pre[i].add(h, unsafe.Pointer(&v.enc[r*codec.words]), c.Diff(r), vals, r)
+			v.pre[i].addRun(h, v.enc[lo*codec.words:], n, diff, vals, lo)
+			// While rows of the group are still to come, the trace must not be
+			// asked: it would give them, too.
+			if !open || g < len(v.runs.firsts)-1 {
+				s.setBest(v, i, p, c.Hash[lo])
 			}
-			s.setBest(v, i, p, c.Hash[first])
 		}
 	}
-}
-
-// runs finds the runs of equal keys in sorted rows.
-func (v *valuePart) runs(hash []uint64, keys []*columnar.Vec) {
-	v.firsts, v.hs, v.ends = v.firsts[:0], v.hs[:0], v.ends[:0]
-	for i, h := range hash {
-		if i > 0 && h == hash[i-1] && columnar.EqualRows(keys, i, keys, i-1) {
-			continue
-		}
-		if i > 0 {
-			v.ends = append(v.ends, uint32(i))
-		}
-		v.firsts = append(v.firsts, uint32(i))
-		v.hs = append(v.hs, uint32(h))
-	}
-	v.ends = append(v.ends, uint32(len(hash)))
 }
 
 // setBest reads the extreme off the prefix, which it refills and cuts as needed.

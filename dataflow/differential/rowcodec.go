@@ -65,17 +65,17 @@ func intWord(x int64) uint64   { return uint64(x) ^ 1<<63 }
 func wordInt(w uint64) int64   { return int64(w ^ 1<<63) }
 func boolWord(x bool) uint64   { return uint64(*(*uint8)(unsafe.Pointer(&x))) }
 func f64Word(x float64) uint64 { return f64Bits(math.Float64bits(x)) }
-func f64Bits(b uint64) uint64  { return (b ^ (uint64(int64(b)>>63) | 1<<63)) - 1<<52 }
+func f64Bits(b uint64) uint64  { return (b ^ (uint64(int64(b)>>63) | 1<<63)) - (1<<52 - 1) }
 func wordF64(w uint64) float64 {
-	w += 1 << 52
+	w += 1<<52 - 1
 	return math.Float64frombits(w ^ (^uint64(int64(w)>>63) | 1<<63))
 }
 func f32Word(x float32) uint64 {
 	b := math.Float32bits(x)
-	return uint64((b ^ (uint32(int32(b)>>31) | 1<<31)) - 1<<23)
+	return uint64((b ^ (uint32(int32(b)>>31) | 1<<31)) - (1<<23 - 1))
 }
 func wordF32(w uint64) float32 {
-	b := uint32(w) + 1<<23
+	b := uint32(w) + (1<<23 - 1)
 	return math.Float32frombits(b ^ (^uint32(int32(b)>>31) | 1<<31))
 }
 
@@ -193,6 +193,13 @@ func (k *rowCodec) tails(p unsafe.Pointer, cols []*columnar.Vec, row int, ar *ar
 			copy(ar.bytes(ref, n-inlined), cols[c].Bytes(row)[inlined:])
 			*w = uint64(n) | ref<<refShift
 		}
+	}
+}
+
+// untail makes an encoded row be without tails again.
+func (k *rowCodec) untail(p unsafe.Pointer) {
+	for _, c := range k.bytes {
+		*wordAt(p, k.offs[c]+1) &= lenMask
 	}
 }
 

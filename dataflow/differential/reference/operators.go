@@ -195,6 +195,17 @@ func compareBy(order []Order, a, b Row) int {
 	return 0
 }
 
+// CompareOrdered orders rows by order, ties by the whole row.
+func CompareOrdered(order []Order, a, b Row) int {
+	if c := compareBy(order, a, b); c != 0 {
+		return c
+	}
+	return CompareRows(a, b)
+}
+
+// Peers reports whether rows are equal in the order columns.
+func Peers(order []Order, a, b Row) bool { return compareBy(order, a, b) == 0 }
+
 // sorted is the rows of positive diff in an order, ties by the whole row.
 func sorted(entries []Entry, order []Order) []Entry {
 	var out []Entry
@@ -204,10 +215,7 @@ func sorted(entries []Entry, order []Order) []Entry {
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {
-		if c := compareBy(order, out[i].Row, out[j].Row); c != 0 {
-			return c < 0
-		}
-		return CompareRows(out[i].Row, out[j].Row) < 0
+		return CompareOrdered(order, out[i].Row, out[j].Row) < 0
 	})
 	return out
 }

@@ -1,0 +1,237 @@
+package differential
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+)
+
+// GroupMap applies a function to each group of equal key columns, and keeps its
+// output up to date by computing it anew for the groups that change. Rows of
+// negative multiplicity are left out; a group without any other does not exist.
+func (c *Circuit) GroupMap(s Stream, keyCols []int, outKinds []columnar.Kind, fn GroupFunc, o GroupMapOptions) (oks, errs Stream) {
+	g := &groupMap{fn: fn, global: o.Global, kinds: outKinds}
+	l := newOrderLayout(s.Kinds(), keyCols, o.Order)
+	if l.natural() {
+		// The arrangement is in the right order as it is, and can be shared.
+		g.in = c.Arrange(s, keyCols)
+	} else {
+		g.layout = l
+		lay := MapperFunc(func(in *dataflow.Delta, emit, _ func(*dataflow.Delta)) { emit(l.layDelta(in)) })
+		laid, _ := c.Map(s, lay, l.laid)
+		g.in = c.Arrange(laid, allColumns(len(keyCols)))
+	}
+	n := c.AddOver(g, []*Arrangement{g.in}, outKinds, ErrorKinds)
+	if o.Global {
+		n.Wake()
+	}
+	return n.Out(0), n.Out(1)
+}
+
+// natural reports whether rows arranged by the key, without any change, are in
+// the order asked for.
+func (l *orderLayout) natural() bool {
+	if !l.plain() {
+		return false
+	}
+	cols := make([]int, 0, len(l.kinds))
+	for _, it := range l.items {
+		cols = append(cols, it.col)
+	}
+	return slices.IsSorted(append(cols, l.rest...))
+}
+
+// groupMap is the operator.
+type groupMap struct {
+	in      *Arrangement
+	layout  *orderLayout // of in; nil if it has the input's columns
+	fn      GroupFunc
+	kinds   []columnar.Kind
+	global  bool
+	started bool // the only group was output
+}
+
+// Restored notes that there is output.
+func (g *groupMap) Restored(dataflow.Epoch) { g.started = true }
+
+// groupsAtOnce is how many groups are fetched at a time.
+const groupsAtOnce = 1024
+
+// Step computes the groups with changes, as they were and as they are.
+func (g *groupMap) Step(x *Context) {
+	x.ForEach(g.in.deltaRows(), func(p int, out *Emitter) {
+		delta := g.in.Delta(p)
+		first := g.global && p == 0 && !g.started
+		if delta.Len() == 0 && !first {
+			return
+		}
+		keys, hash := touchedKeys(delta)
+		if first && len(hash) == 0 {
+			hash = []uint64{0}
+		}
+		for lo := 0; lo < len(hash); lo += groupsAtOnce {
+			hi := min(lo+groupsAtOnce, len(hash))
+			some := make([]*columnar.Vec, len(keys))
+			for c, v := range keys {
+				some[c] = v.Slice(lo, hi)
+			}
+			g.recompute(p, some, hash[lo:hi], out)
+		}
+	})
+	g.started = true
+}
+
+// touchedKeys lists the distinct keys of sorted batches, in the order of their
+// hashes. (There is one batch in all but imported arrangements.)
+func touchedKeys(r trace.Reader) ([]*columnar.Vec, []uint64) {
+	var runs keyRuns
+	var bs []*columnar.Batch
+	l := r.Layout
+	for _, b := range r.Batches {
+		goesOn := false
+		for i := range b.Chunks() {
+			c := b.Chunk(i)
+			open := runs.find(b, i, l.Key)
+			firsts := runs.firsts
+			if goesOn {
+				firsts = firsts[1:]
+			}
+			goesOn = open
+			keys := c.Select(l.Key)
+			keys = keys.Gather(firsts)
+			bs = append(bs, &keys)
+		}
+	}
+	all := columnar.ConcatBatches(l.KeyKinds(), bs...)
+	if len(r.Batches) > 1 {
+		all, _ = columnar.Consolidate(all, nil)
+	}
+	cols, hash, _ := sortByHash(all.Cols, all.N)
+	return cols, hash
+}
+
+// recompute emits the difference that the step makes for some groups.
+func (g *groupMap) recompute(p int, keys []*columnar.Vec, hash []uint64, out *Emitter) {
+	var oks, errs []*dataflow.Delta
+	was := !g.global || g.started
+	if was {
+		g.apply(g.in.Old(p).Groups(keys, hash), -1, &oks, &errs)
+	}
+	retracted := len(oks) + len(errs)
+	g.apply(g.in.New(p).Groups(keys, hash), 1, &oks, &errs)
+	if retracted == 0 || len(oks)+len(errs) == retracted {
+		for _, d := range oks {
+			out.Emit(0, d)
+		}
+		for _, d := range errs {
+			out.Emit(1, d)
+		}
+		return
+	}
+	out.Emit(0, Consolidated(g.kinds, oks))
+	out.Emit(1, Consolidated(ErrorKinds, errs))
+}
+
+// apply gives groups to the function, and collects what it emits, with the sign.
+func (g *groupMap) apply(found *trace.Groups, sign int64, oks, errs *[]*dataflow.Delta) {
+	in := g.groups(found)
+	if len(in.Ends) == 0 {
+		return
+	}
+	collect := func(to *[]*dataflow.Delta) func(*dataflow.Delta) {
+		return func(d *dataflow.Delta) {
+			if sign < 0 {
+				d = negate(d)
+			}
+			*to = append(*to, d)
+		}
+	}
+	g.fn.Apply(in, collect(oks), collect(errs))
+}
+
+// groups drops rows that do not count and groups without rows, and gives the
+// rows their columns back.
+func (g *groupMap) groups(found *trace.Groups) *Groups {
+	in := &Groups{Rows: found.Rows, Mults: found.Diffs, Ends: make([]int, 0, len(found.Ends))}
+	if slices.ContainsFunc(found.Diffs, func(d int64) bool { return d <= 0 }) {
+		positive(found)
+		in.Rows, in.Mults = found.Rows, found.Diffs
+	}
+	if in.Mults == nil {
+		in.Mults = make([]int64, in.Rows.N)
+		for i := range in.Mults {
+			in.Mults[i] = 1
+		}
+	}
+	lo := 0
+	for _, hi := range found.Ends {
+		if hi > lo || g.global {
+			in.Ends = append(in.Ends, hi)
+		}
+		lo = hi
+	}
+	if g.layout != nil {
+		in.Rows.Cols = g.layout.restore(in.Rows.Cols)
+	}
+	return in
+}
+
+// positive keeps the rows of positive multiplicity.
+func positive(g *trace.Groups) {
+	var idx []uint32
+	at := 0
+	for i, end := range g.Ends {
+		for ; at < end; at++ {
+			if g.Diffs[at] > 0 {
+				idx = append(idx, uint32(at))
+			}
+		}
+		g.Ends[i] = len(idx)
+	}
+	g.Rows = g.Rows.Gather(idx)
+	g.Diffs = gatherDiffs(g.Diffs, idx)
+}
+
+// topAll is TopK without a limit: whole groups.
+func (c *Circuit) topAll(s Stream, part []int, order []Order, o TopKOptions) Stream {
+	kinds := s.Kinds()
+	if o.RowNumber {
+		kinds = append(slices.Clone(kinds), columnar.KindInt64)
+	}
+	oks, _ := c.GroupMap(s, part, kinds, &numberRows{o}, GroupMapOptions{Order: order})
+	return oks
+}
+
+// numberRows is the GroupFunc of topAll.
+type numberRows struct{ o TopKOptions }
+
+// Apply emits the rows of each group from the offset up to the limit, if any.
+func (f *numberRows) Apply(g *Groups, emit, _ func(*dataflow.Delta)) {
+	var idx []uint32
+	var diffs, numbers []int64
+	lo := 0
+	for _, hi := range g.Ends {
+		n := int64(0)
+		for r := lo; r < hi; r++ {
+			from, to := max(n, f.o.Offset), n+g.Mults[r]
+			n = to
+			if f.o.Limit >= 0 {
+				to = min(to, f.o.Offset+f.o.Limit)
+			}
+			if !f.o.RowNumber && from < to {
+				idx, diffs = append(idx, uint32(r)), append(diffs, to-from)
+			}
+			for ; f.o.RowNumber && from < to; from++ {
+				idx, diffs, numbers = append(idx, uint32(r)), append(diffs, 1), append(numbers, from+1)
+			}
+		}
+		lo = hi
+	}
+	b := g.Rows.Gather(idx)
+	if f.o.RowNumber {
+		b.Cols = append(b.Cols, columnar.FromSlice(numbers, nil))
+	}
+	emit(&dataflow.Delta{Batch: b, Diffs: diffs})
+}
