@@ -36,6 +36,8 @@ type binder struct {
 	rowNames map[expr.Expr][]string
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
+	// linkNames are the names of the columns of scalar subqueries.
+	linkNames map[*pg.SubLink]string
 }
 
 // source maps the byte locations of a tree to positions in the text.
@@ -105,6 +107,7 @@ func newBinder(ctx *Context, text string, base int) *binder {
 
 		rowNames:  map[expr.Expr][]string{},
 		recursing: map[int]bool{},
+		linkNames: map[*pg.SubLink]string{},
 	}
 }
 
@@ -214,9 +217,6 @@ func (b *binder) finishParams() ([]types.Type, error) {
 			out[i] = types.Of(b.ctx.ParamTypes[i])
 		default:
 			e := pgerror.New(pgerror.IndeterminateDatatype, "could not determine data type of parameter $%d", i+1)
-			if p != nil {
-				e = e.At(p.Pos)
-			}
 			return nil, e
 		}
 	}

@@ -170,10 +170,10 @@ func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
 
 // checkCount compares the number of values with that of columns. Without a
 // column list fewer values are fine: the other columns get their defaults.
-func (b *binder) checkCount(s *pg.InsertStmt, into []int, n int, extra func() int32) error {
+func (b *binder) checkCount(s *pg.InsertStmt, into []int, n int, extra func() int) error {
 	switch {
 	case n > len(into):
-		return pgerror.New(pgerror.SyntaxError, "INSERT has more expressions than target columns").At(b.pos(extra()))
+		return pgerror.New(pgerror.SyntaxError, "INSERT has more expressions than target columns").At(extra())
 	case n < len(into) && len(s.Cols) > 0:
 		return pgerror.New(pgerror.SyntaxError, "INSERT has more target columns than expressions").
 			At(b.pos(s.Cols[n].GetResTarget().GetLocation()))
@@ -192,7 +192,7 @@ func (b *binder) insertRows(t *target, into []int, lists [][]*pg.Node, ctes *cte
 		if r > 0 && len(list) != len(lists[0]) {
 			return nil, pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(b.pos(nodeLocation(list[0])))
 		}
-		if err := b.checkCount(s, into, len(list), func() int32 { return nodeLocation(list[len(into)]) }); err != nil {
+		if err := b.checkCount(s, into, len(list), func() int { return b.pos(nodeLocation(list[len(into)])) }); err != nil {
 			return nil, err
 		}
 		row := make([]expr.Expr, len(cols))
@@ -232,8 +232,7 @@ func (b *binder) insertQuery(t *target, into []int, sel *pg.SelectStmt, ctes *ct
 	if err != nil {
 		return nil, err
 	}
-	loc := func(i int) int32 { return targetLocation(sel, i) }
-	if err := b.checkCount(s, into, len(q.cols), func() int32 { return loc(len(into)) }); err != nil {
+	if err := b.checkCount(s, into, len(q.cols), func() int { return q.cols[len(into)].pos }); err != nil {
 		return nil, err
 	}
 	source := &boundQuery{rel: q.collection(), cols: q.cols}
@@ -260,7 +259,7 @@ func (b *binder) insertQuery(t *target, into []int, sel *pg.SelectStmt, ctes *ct
 		if at[i] < 0 {
 			e, err = b.defaultOf(c)
 		} else {
-			e, err = assign(c, plan.RefTo(in, at[i]), b.pos(loc(at[i])))
+			e, err = assign(c, plan.RefTo(in, at[i]), q.cols[at[i]].pos)
 		}
 		if err != nil {
 			return nil, err
@@ -387,12 +386,12 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 	x := sel.in(inUpdate)
 	for _, n := range list {
 		r := n.GetResTarget()
-		if len(r.Indirection) > 0 {
-			return nil, pgerror.Unsupported("UPDATE of a part of a column").At(b.pos(r.Location))
-		}
 		i, err := b.targetColumn(t, r.Name, r.Location)
 		if err != nil {
 			return nil, err
+		}
+		if len(r.Indirection) > 0 {
+			return nil, pgerror.Unsupported("UPDATE of a part of a column").At(b.pos(r.Location))
 		}
 		if out[i] != nil {
 			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", r.Name)

@@ -566,7 +566,11 @@ func (x exprBinder) groupingFunc(g *pg.GroupingFunc) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	sel.groupings = append(sel.groupings, grouping{args: args, pos: pos})
+	call := grouping{args: args}
+	for _, n := range g.Args {
+		call.pos = append(call.pos, x.pos(nodeLocation(n)))
+	}
+	sel.groupings = append(sel.groupings, call)
 	return &expr.Column{Index: groupBase + len(sel.groupings) - 1, Typ: types.Int4, Name: "grouping"}, nil
 }
 
@@ -579,6 +583,9 @@ func (x exprBinder) subLink(s *pg.SubLink) (expr.Expr, error) {
 	}
 	rel := q.collection()
 	cols := rel.Columns()
+	if len(q.cols) > 0 {
+		x.linkNames[s] = q.cols[0].name
+	}
 	switch s.SubLinkType {
 	case pg.SubLinkType_EXISTS_SUBLINK:
 		return &expr.Subquery{Kind: expr.SubqueryExists, Rel: rel, Typ: types.Bool, Pos: pos}, nil

@@ -31,7 +31,7 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	case f.Over != nil && (pure || expr.IsAggregate(name)):
 		return x.windowFunction(f, name, args, pos)
 	case pure && !expr.IsFunction(name):
-		return nil, pgerror.New(pgerror.WindowingError, "window function %s requires an OVER clause", name).At(pos)
+		return nil, pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names}
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
@@ -187,14 +187,14 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").
 			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").At(pgerror.As(err).Pos)
 	}
-	if err := checkDistinctAggregate(&call, f, pos); err != nil {
+	if err := x.checkDistinctAggregate(&call, f, pos); err != nil {
 		return nil, err
 	}
 	return x.placeAggregate(call, pos)
 }
 
 // checkDistinctAggregate checks DISTINCT and ORDER BY inside of an aggregate.
-func checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, pos int) error {
+func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, pos int) error {
 	if !call.Distinct {
 		return nil
 	}
@@ -209,14 +209,15 @@ func checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, pos int) error {
 			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(pos)
 		}
 	}
-	for _, o := range call.OrderBy {
+	for i, o := range call.OrderBy {
 		found := false
 		for _, a := range call.Args {
 			found = found || expr.Equal(a, o.Expr)
 		}
 		if !found {
 			return pgerror.New(pgerror.InvalidColumnReference,
-				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(pos)
+				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").
+				At(x.pos(nodeLocation(f.AggOrder[i])))
 		}
 	}
 	return nil
@@ -230,10 +231,7 @@ func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error
 		exprs = append(exprs, o.Expr)
 	}
 	level := exprLevel(exprs)
-	host := x.scope
-	for range level {
-		host = host.parent
-	}
+	host := x.scope.up(level)
 	if host.kind.agg != "" || host.sel == nil {
 		where := host.kind.agg
 		if host.lateral {
@@ -241,7 +239,7 @@ func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error
 		}
 		return nil, pgerror.New(pgerror.GroupingError, "aggregate functions are not allowed in %s", where).At(pos)
 	}
-	if err := x.checkNested(exprs, level, pos); err != nil {
+	if err := x.checkNested(exprs, level); err != nil {
 		return nil, err
 	}
 	if level > 0 {
@@ -266,7 +264,7 @@ func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error
 
 // checkNested refuses aggregates and window functions of the same level inside
 // of an aggregate's arguments.
-func (x exprBinder) checkNested(exprs []expr.Expr, level, pos int) error {
+func (x exprBinder) checkNested(exprs []expr.Expr, level int) error {
 	for _, e := range exprs {
 		if e == nil {
 			continue
@@ -291,12 +289,10 @@ func (x exprBinder) checkNested(exprs []expr.Expr, level, pos int) error {
 		switch {
 		case found == 0:
 		case found >= windowBase:
-			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot contain window function calls").At(pos)
+			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot contain window function calls").
+				At(x.scope.up(level).sel.windows[found-windowBase].call.Pos)
 		case found < groupBase:
-			host := x.scope
-			for range level {
-				host = host.parent
-			}
+			host := x.scope.up(level)
 			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot be nested").At(host.sel.aggs[found-aggBase].pos)
 		}
 	}

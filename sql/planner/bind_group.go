@@ -18,10 +18,10 @@ type aggregate struct {
 	pos  int
 }
 
-// grouping is a call of grouping(…).
+// grouping is a call of grouping(…), with the positions of its arguments.
 type grouping struct {
 	args []expr.Expr
-	pos  int
+	pos  []int
 }
 
 // groupClause binds GROUP BY into groupBy and, if it has grouping sets, sets.
@@ -489,11 +489,11 @@ func (r *regrouper) ungrouped(e expr.Expr, format string) {
 // grouping set leaves it out. The last column of the Aggregate numbers the sets.
 func (r *regrouper) grouping(g grouping) expr.Expr {
 	var keys []int
-	for _, a := range g.args {
+	for n, a := range g.args {
 		i := slices.IndexFunc(r.sel.groupBy, func(k expr.Expr) bool { return expr.Equal(k, a) })
 		if i < 0 {
 			r.fail(pgerror.New(pgerror.GroupingError,
-				"arguments to GROUPING must be grouping expressions of the associated query level").At(g.pos))
+				"arguments to GROUPING must be grouping expressions of the associated query level").At(g.pos[n]))
 			return int32Const(0)
 		}
 		keys = append(keys, i)

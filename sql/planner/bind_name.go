@@ -6,8 +6,8 @@ import (
 
 // columnName is the name of an output column without an alias, as PostgreSQL
 // chooses it (FigureColname).
-func columnName(n *pg.Node) string {
-	if name, strength := figureName(n); strength > 0 {
+func (b *binder) columnName(n *pg.Node) string {
+	if name, strength := b.figureName(n); strength > 0 {
 		return name
 	}
 	return "?column?"
@@ -15,7 +15,7 @@ func columnName(n *pg.Node) string {
 
 // figureName gives a name and how good it is: 0 none, 1 weak (a cast's type,
 // "case"), 2 strong.
-func figureName(n *pg.Node) (string, int) {
+func (b *binder) figureName(n *pg.Node) (string, int) {
 	switch n := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		for i := len(n.ColumnRef.Fields) - 1; i >= 0; i-- {
@@ -29,7 +29,7 @@ func figureName(n *pg.Node) (string, int) {
 				return s.Sval, 2
 			}
 		}
-		return figureName(n.AIndirection.Arg)
+		return b.figureName(n.AIndirection.Arg)
 	case *pg.Node_FuncCall:
 		return n.FuncCall.Funcname[len(n.FuncCall.Funcname)-1].GetString_().GetSval(), 2
 	case *pg.Node_AExpr:
@@ -37,20 +37,20 @@ func figureName(n *pg.Node) (string, int) {
 			return "nullif", 2
 		}
 	case *pg.Node_TypeCast:
-		name, strength := figureName(n.TypeCast.Arg)
+		name, strength := b.figureName(n.TypeCast.Arg)
 		if strength <= 1 && n.TypeCast.TypeName != nil {
 			names := n.TypeCast.TypeName.Names
 			return names[len(names)-1].GetString_().GetSval(), 1
 		}
 		return name, strength
 	case *pg.Node_CollateClause:
-		return figureName(n.CollateClause.Arg)
+		return b.figureName(n.CollateClause.Arg)
 	case *pg.Node_GroupingFunc:
 		return "grouping", 2
 	case *pg.Node_SubLink:
-		return subLinkName(n.SubLink)
+		return b.subLinkName(n.SubLink)
 	case *pg.Node_CaseExpr:
-		if name, strength := figureName(n.CaseExpr.Defresult); strength > 1 {
+		if name, strength := b.figureName(n.CaseExpr.Defresult); strength > 1 {
 			return name, strength
 		}
 		return "case", 1
@@ -71,24 +71,14 @@ func figureName(n *pg.Node) (string, int) {
 	return "", 0
 }
 
-func subLinkName(s *pg.SubLink) (string, int) {
+func (b *binder) subLinkName(s *pg.SubLink) (string, int) {
 	switch s.SubLinkType {
 	case pg.SubLinkType_EXISTS_SUBLINK:
 		return "exists", 2
 	case pg.SubLinkType_ARRAY_SUBLINK:
 		return "array", 2
 	case pg.SubLinkType_EXPR_SUBLINK:
-		sel := s.Subselect.GetSelectStmt()
-		for sel != nil && sel.Larg != nil {
-			sel = sel.Larg
-		}
-		if sel != nil && len(sel.TargetList) > 0 {
-			t := sel.TargetList[0].GetResTarget()
-			if t.GetName() != "" {
-				return t.Name, 2
-			}
-			return figureName(t.GetVal())
-		}
+		return b.linkNames[s], 2
 	}
 	return "", 0
 }

@@ -88,11 +88,11 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 	}
 	switch {
 	case len(q.SortClause) > 0:
-		return pgerror.Unsupported("ORDER BY in a recursive query").At(b.pos(nodeLocation(q.SortClause[0])))
+		return notImplemented("ORDER BY").At(b.pos(nodeLocation(q.SortClause[0])))
 	case q.LimitOffset != nil:
-		return pgerror.Unsupported("OFFSET in a recursive query").At(b.pos(nodeLocation(q.LimitOffset)))
+		return notImplemented("OFFSET").At(b.pos(nodeLocation(q.LimitOffset)))
 	case q.LimitCount != nil:
-		return pgerror.Unsupported("LIMIT in a recursive query").At(b.pos(nodeLocation(q.LimitCount)))
+		return notImplemented("LIMIT").At(b.pos(nodeLocation(q.LimitCount)))
 	}
 	if q.WithClause != nil {
 		var err error
@@ -137,6 +137,10 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 		Body: &plan.LocalGet{ID: c.recID, Cols: c.recCols},
 	})
 	return nil
+}
+
+func notImplemented(clause string) *pgerror.Error {
+	return pgerror.New(pgerror.FeatureNotSupported, "%s in a recursive query is not implemented", clause)
 }
 
 // recursiveTerm binds one side of the UNION of a recursive query.

@@ -69,6 +69,14 @@ func (s *scope) level() int {
 	return s.depth
 }
 
+// up is the scope that is so many levels out.
+func (s *scope) up(levels int) *scope {
+	for range levels {
+		s = s.parent
+	}
+	return s
+}
+
 // blank is s with what joins to the left offer taken away, as a subquery
 // without LATERAL sees it; the hidden entries explain wrong references.
 func (s *scope) blank() *scope {
@@ -154,10 +162,7 @@ func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 
 // reachable refuses a lateral reference across a RIGHT or FULL JOIN.
 func reachable(s *scope, e *entry, depth, pos int) error {
-	for range depth {
-		s = s.parent
-	}
-	if !s.unreachable {
+	if !s.up(depth).unreachable {
 		return nil
 	}
 	return pgerror.New(pgerror.InvalidColumnReference, "invalid reference to FROM-clause entry for table \"%s\"", e.name).
@@ -272,11 +277,7 @@ func (e *entry) named(q []string) bool {
 
 // columnAt makes the reference to a column that was found.
 func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
-	at := s
-	for range m.depth {
-		at = at.parent
-	}
-	at.used = true
+	s.up(m.depth).used = true
 	var x expr.Expr
 	if m.depth == 0 {
 		x = &expr.Column{Index: m.col.index, Typ: m.col.typ, Name: m.col.name}

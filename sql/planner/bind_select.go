@@ -25,6 +25,8 @@ type boundQuery struct {
 	order         []plan.SortKey
 	limit, offset expr.Expr
 	ties          bool
+	// leaves are the queries that a set operation combines, for hints.
+	leaves []*entry
 }
 
 // outputColumn is a column of a query's result.
@@ -32,6 +34,7 @@ type outputColumn struct {
 	name     string
 	tableOID uint32
 	attNum   int16
+	pos      int // of the expression in the select list
 }
 
 // collection is the query as an unordered collection of its visible columns.
@@ -201,6 +204,11 @@ func (sel *selectState) lists(mode unknownMode) error {
 	if err := sel.groupClause(); err != nil {
 		return err
 	}
+	for _, n := range s.WindowClause {
+		if _, err := sel.in(inWindow).namedWindow(n.GetWindowDef().Name, 0); err != nil {
+			return err
+		}
+	}
 	if err := sel.distinctClause(); err != nil {
 		return err
 	}
@@ -249,9 +257,9 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 		if err != nil {
 			return err
 		}
-		it := selectItem{expr: e, name: t.Name, pos: sel.pos(t.Location)}
+		it := selectItem{expr: e, name: t.Name, pos: sel.pos(nodeLocation(t.Val))}
 		if it.name == "" {
-			it.name = columnName(t.Val)
+			it.name = sel.columnName(t.Val)
 		}
 		if use, ok := sel.refs[e]; ok {
 			it.tableOID, it.attNum = use.tableOID, use.attNum
@@ -488,7 +496,7 @@ func (sel *selectState) finish() (*boundQuery, error) {
 			p.Exprs = append(p.Exprs, it.expr)
 			p.Cols = append(p.Cols, plan.Column{Name: it.name, Type: it.expr.Type(), NotNull: neverNullIn(it.expr, in)})
 			if !junk {
-				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum})
+				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum, pos: it.pos})
 			}
 		}
 	}

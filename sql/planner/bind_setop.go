@@ -37,7 +37,9 @@ func (b *binder) setOpTree(s *pg.SelectStmt, parent *scope, ctes *cteScope, root
 		if err != nil {
 			return nil, err
 		}
-		return &boundQuery{rel: q.collection(), cols: q.cols}, nil
+		leaf := &boundQuery{rel: q.collection(), cols: q.cols}
+		leaf.leaves = []*entry{q.entry("*SELECT*")}
+		return leaf, nil
 	}
 	if b.depth++; b.depth > maxDepth {
 		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
@@ -87,7 +89,7 @@ func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (
 		pair := []expr.Expr{outputExpr(l, i), outputExpr(r, i)}
 		typ, err := expr.CommonType(pair, name)
 		if err != nil {
-			return nil, err
+			return nil, pgerror.As(err).At(r.cols[i].pos)
 		}
 		for _, q := range []*boundQuery{l, r} {
 			if err := coerceOutput(q, i, typ); err != nil {
@@ -106,8 +108,9 @@ func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (
 	}
 	out := &boundQuery{rel: op, cols: make([]outputColumn, n)}
 	for i := range n {
-		out.cols[i].name = l.cols[i].name
+		out.cols[i].name, out.cols[i].pos = l.cols[i].name, l.cols[i].pos
 	}
+	out.leaves = append(l.leaves[:len(l.leaves):len(l.leaves)], r.leaves...)
 	return out, nil
 }
 
@@ -230,7 +233,10 @@ func (b *binder) outputColumn(q *boundQuery, n *pg.Node) (int, error) {
 		if found >= 0 {
 			return found, nil
 		}
-		return 0, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", name).At(pos)
+		for i, e := range q.leaves {
+			e.name = "*SELECT* " + itoa(i+1)
+		}
+		return 0, b.missingColumn(&scope{all: q.leaves}, "", name, pos)
 	}
 	return 0, pgerror.New(pgerror.FeatureNotSupported, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause").
 		WithDetail("Only result column names can be used, not expressions or functions.").

@@ -386,7 +386,7 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 		if err != nil {
 			return nil, err
 		}
-		return &tableCall{call: e, cols: []plan.Column{{Name: columnName(item[0]), Type: e.Type()}}}, nil
+		return &tableCall{call: e, cols: []plan.Column{{Name: x.columnName(item[0]), Type: e.Type()}}}, nil
 	}
 	name, err := x.funcName(call)
 	if err != nil {

@@ -98,7 +98,11 @@ func (x exprBinder) windowDef(d *pg.WindowDef) (*windowSpec, error) {
 		case len(d.OrderClause) > 0 && len(base.order) > 0:
 			return nil, pgerror.New(pgerror.WindowingError, "cannot override ORDER BY clause of window \"%s\"", d.Refname).At(pos)
 		case base.framed:
-			return nil, pgerror.New(pgerror.WindowingError, "cannot copy window \"%s\" because it has a frame clause", d.Refname).At(pos)
+			err := pgerror.New(pgerror.WindowingError, "cannot copy window \"%s\" because it has a frame clause", d.Refname).At(pos)
+			if len(d.OrderClause) == 0 && d.FrameOptions&frameNondefault == 0 {
+				err = err.WithHint("Omit the parentheses in this OVER clause.")
+			}
+			return nil, err
 		}
 		w.partition, w.order = base.partition, base.order
 	}
@@ -261,11 +265,20 @@ func (x exprBinder) noWindows(e expr.Expr, clause string, pos int) error {
 }
 
 // hasPlaceholder reports whether e contains a column with a number in [lo, hi).
-func hasPlaceholder(e expr.Expr, lo, hi int) bool {
-	return e != nil && expr.Any(e, func(n expr.Expr) bool {
-		c, ok := n.(*expr.Column)
-		return ok && c.Index >= lo && c.Index < hi
-	})
+func hasPlaceholder(e expr.Expr, lo, hi int) bool { return placeholderIn(e, lo, hi) >= 0 }
+
+// placeholderIn is the number of a column of e in [lo, hi), -1 if there is none.
+func placeholderIn(e expr.Expr, lo, hi int) int {
+	found := -1
+	if e != nil {
+		expr.Walk(e, func(n expr.Expr) bool {
+			if c, ok := n.(*expr.Column); ok && c.Index >= lo && c.Index < hi && found < 0 {
+				found = c.Index
+			}
+			return found < 0
+		})
+	}
+	return found
 }
 
 // pureWindow describes the functions that are only window functions.
@@ -325,8 +338,8 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		}
 	}
 	for _, a := range append(call.Args[:len(call.Args):len(call.Args)], call.Filter) {
-		if hasPlaceholder(a, windowBase, srfBase) {
-			return nil, pgerror.New(pgerror.WindowingError, "window function calls cannot be nested").At(pos)
+		if i := placeholderIn(a, windowBase, srfBase); i >= 0 {
+			return nil, pgerror.New(pgerror.WindowingError, "window function calls cannot be nested").At(sel.windows[i-windowBase].call.Pos)
 		}
 		if hasPlaceholder(a, srfBase, srfBase<<1) {
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").
@@ -347,6 +360,9 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 
 // pureWindow resolves the arguments of a true window function.
 func (x exprBinder) pureWindow(call *plan.WindowCall, w pureWindow, args []expr.Expr, pos int) error {
+	if len(args) > 0 && w.most == 0 && call.Name != "row_number" {
+		return pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", call.Name).At(pos)
+	}
 	if len(args) < w.least || len(args) > w.most {
 		return x.noFunction(call.Name, args, pos)
 	}
@@ -360,13 +376,13 @@ func (x exprBinder) pureWindow(call *plan.WindowCall, w pureWindow, args []expr.
 	if !w.value {
 		return nil
 	}
-	typ := args[0].Type()
+	typ := types.Of(args[0].Type().OID)
 	if w.dflt && len(args) == 3 {
 		common, err := expr.CommonType([]expr.Expr{args[0], args[2]}, "window function")
 		if err != nil {
 			return x.noFunction(call.Name, args, pos)
 		}
-		typ = common
+		typ = types.Of(common.OID)
 		if call.Args[2], err = expr.Coerce(args[2], typ, expr.CastImplicit, pos); err != nil {
 			return err
 		}
