@@ -15,7 +15,7 @@ const (
 	log10e = 0.434294481903252
 	ln10   = 2.302585092994046
 	// expLimit bounds the arguments of the exponential function.
-	expLimit = maxRoundScale * 3
+	expLimit = maxResultScale * 3
 	// guardBits are computed beyond what the result needs.
 	guardBits = 64
 )
@@ -103,7 +103,7 @@ func Exp(dst, a []byte) ([]byte, error) {
 	case nan, posInf:
 		return x.append(dst), nil
 	}
-	v := max(-maxRoundScale, min(maxRoundScale, x.toDouble()*log10e))
+	v := max(-maxResultScale, min(maxResultScale, x.toDouble()*log10e))
 	scale := resultScale(int(v), x.scale)
 	r, err := expNum(&x, scale)
 	if err != nil {
@@ -419,7 +419,7 @@ func powerNum(x, y *num) (num, error) {
 	// A first estimate of y*ln(x) gives the weight of the result.
 	low := lnFloat(abs.float(bitsFor(40)+bitsFor(abs.scale)), bitsFor(40))
 	v, _ := low.Mul(low, y.float(128)).Float64()
-	if math.Abs(v) > maxRoundScale*3.01 {
+	if math.Abs(v) > maxResultScale*3.01 {
 		if v > 0 {
 			return num{}, errOverflow()
 		}

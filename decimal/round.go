@@ -104,21 +104,26 @@ func (x *num) trimBig() {
 	}
 }
 
-// maxRoundScale bounds the scales that round and trunc take.
-const maxRoundScale = 2000
+// maxResultScale bounds the estimated decimal exponents of results
+// (NUMERIC_MAX_RESULT_SCALE).
+const maxResultScale = 2000
+
+// minRoundScale bounds the negative scales that round and trunc take: there are
+// no digits beyond.
+const minRoundScale = -131072
 
 // Round rounds to scale digits after the decimal point (before it, if
 // negative), half away from zero: round(numeric, int).
 func Round(dst, a []byte, scale int) ([]byte, error) {
 	x := decode(a)
-	x.roundTo(max(-maxRoundScale, min(maxRoundScale, scale)), false)
+	x.roundTo(max(minRoundScale, min(MaxScale, scale)), false)
 	return x.finish(dst)
 }
 
 // Trunc is Round that cuts: trunc(numeric, int).
 func Trunc(dst, a []byte, scale int) []byte {
 	x := decode(a)
-	x.roundTo(max(-maxRoundScale, min(maxRoundScale, scale)), true)
+	x.roundTo(max(minRoundScale, min(MaxScale, scale)), true)
 	return x.append(dst)
 }
 

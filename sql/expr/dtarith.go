@@ -47,16 +47,17 @@ func splitCivil(ts int64) civil {
 // join is the timestamp of c, which may be out of range.
 func (c civil) join() (int64, *pgerror.Error) {
 	d := types.CivilDay(c.year, c.month, c.day)
-	const limit = 1 << 40 // days whose microseconds fit easily are far below
-	if d > limit || d < -limit {
-		return 0, errTimestampRange
-	}
 	hi := d * microsPerDay
-	if hi/microsPerDay != d {
+	ts, ok := add64(hi, c.micros)
+	if !ok || hi/microsPerDay != d {
 		return 0, errTimestampRange
 	}
-	ts, ok := add64(hi, c.micros)
-	if !ok || !types.ValidTimestamp(ts) || !isFinite(ts) {
+	return ts, nil
+}
+
+// inRange fails for what no timestamp can be.
+func inRange(ts int64, err *pgerror.Error) (int64, *pgerror.Error) {
+	if err != nil || !types.ValidTimestamp(ts) || !isFinite(ts) {
 		return 0, errTimestampRange
 	}
 	return ts, nil
@@ -77,32 +78,25 @@ func monthDays(y, m int) int {
 	return 31
 }
 
-// addCalendar adds months and days to a finite local timestamp.
-func addCalendar(ts int64, s types.Span) (int64, *pgerror.Error) {
-	var err *pgerror.Error
-	if s.Months != 0 {
-		c := splitCivil(ts)
-		m := c.month - 1 + int(s.Months)
-		c.year += m / 12
-		if m %= 12; m < 0 {
-			m += 12
-			c.year--
-		}
-		c.month = m + 1
-		c.day = min(c.day, monthDays(c.year, c.month))
-		if ts, err = c.join(); err != nil {
-			return 0, err
-		}
+// addMonths and addDays shift a local timestamp.
+func addMonths(ts int64, n int32) (int64, *pgerror.Error) {
+	c := splitCivil(ts)
+	m := c.month - 1 + int(n)
+	c.year += m / 12
+	if m %= 12; m < 0 {
+		m += 12
+		c.year--
 	}
-	if s.Days != 0 {
-		d, t := types.SplitTimestamp(ts)
-		c := civil{micros: t}
-		c.year, c.month, c.day = types.DayCivil(d + int64(s.Days))
-		if ts, err = c.join(); err != nil {
-			return 0, err
-		}
-	}
-	return ts, nil
+	c.month = m + 1
+	c.day = min(c.day, monthDays(c.year, c.month))
+	return c.join()
+}
+
+func addDays(ts int64, n int32) (int64, *pgerror.Error) {
+	d, t := types.SplitTimestamp(ts)
+	c := civil{micros: t}
+	c.year, c.month, c.day = types.DayCivil(d + int64(n))
+	return c.join()
 }
 
 func addMicros(ts, micros int64) (int64, *pgerror.Error) {
@@ -118,9 +112,16 @@ func AddInterval(ts int64, s types.Span) (int64, *pgerror.Error) {
 	if !isFinite(ts) {
 		return ts, nil
 	}
-	ts, err := addCalendar(ts, s)
-	if err != nil {
-		return 0, err
+	var err *pgerror.Error
+	if s.Months != 0 {
+		if ts, err = inRange(addMonths(ts, s.Months)); err != nil {
+			return 0, err
+		}
+	}
+	if s.Days != 0 {
+		if ts, err = inRange(addDays(ts, s.Days)); err != nil {
+			return 0, err
+		}
 	}
 	return addMicros(ts, s.Micros)
 }
@@ -132,18 +133,16 @@ func AddIntervalTZ(ts int64, s types.Span, loc *time.Location) (int64, *pgerror.
 		return ts, nil
 	}
 	if s.Months != 0 {
-		local, err := addCalendar(types.UTCToLocal(ts, loc), types.Span{Months: s.Months})
-		if err != nil {
+		local, err := addMonths(types.UTCToLocal(ts, loc), s.Months)
+		if ts, err = inRange(types.LocalToUTC(local, loc), err); err != nil {
 			return 0, err
 		}
-		ts = types.LocalToUTC(local, loc)
 	}
 	if s.Days != 0 {
-		local, err := addCalendar(types.UTCToLocal(ts, loc), types.Span{Days: s.Days})
-		if err != nil {
+		local, err := addDays(types.UTCToLocal(ts, loc), s.Days)
+		if ts, err = inRange(types.LocalToUTC(local, loc), err); err != nil {
 			return 0, err
 		}
-		ts = types.LocalToUTC(local, loc)
 	}
 	return addMicros(ts, s.Micros)
 }

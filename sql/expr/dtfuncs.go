@@ -65,7 +65,11 @@ func endless[T columnar.Fixed](v T) bool {
 }
 
 func truncTimestamp(_ *Eval, u unit, ts int64, _ *time.Location) (int64, bool, *pgerror.Error) {
-	return truncLocal(u, ts)
+	r, ok, err := truncLocal(u, ts)
+	if ok && err == nil {
+		r, err = inRange(r, nil)
+	}
+	return r, ok, err
 }
 
 func truncTimestampTZ(_ *Eval, u unit, ts int64, loc *time.Location) (int64, bool, *pgerror.Error) {

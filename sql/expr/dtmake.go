@@ -196,7 +196,7 @@ func registerMake() {
 	fn("make_date", ts{i4, i4, i4}, []string{"year", "month", "day"}, nil, types.Date, Immutable,
 		rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
 			shown := int(a.Int32(0, i))
-			if shown < 0 {
+			if shown < 0 && shown > math.MinInt32 {
 				shown++
 			}
 			d, err := checkDay(a.Int32(0, i), a.Int32(1, i), a.Int32(2, i), shown)

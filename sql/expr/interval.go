@@ -98,7 +98,7 @@ func cascade(r types.Span, months, days, micros float64) (types.Span, float64) {
 // have fractions.
 func scaleInterval(months, days, micros float64) (columnar.U128, *pgerror.Error) {
 	for _, v := range []float64{months, days} {
-		if v != v || v > math.MaxInt32 || v < math.MinInt32 {
+		if !(v >= math.MinInt32 && v < math.MaxInt32+1) {
 			return columnar.U128{}, errIntervalRange
 		}
 	}

@@ -87,9 +87,7 @@ func scaleOf(f func(a []byte) (int, bool)) Kernel {
 // withScale makes a kernel of round or trunc to a number of digits.
 func withScale(f func(dst, a []byte, scale int) ([]byte, error)) Kernel {
 	return RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		const limit = 2000 // NUMERIC_MAX_RESULT_SCALE
-		scale := min(max(int(a.Int32(1, i)), -limit), limit)
-		return extend(out, func(dst []byte) ([]byte, error) { return f(dst, a.Bytes(0, i), scale) })
+		return extend(out, func(dst []byte) ([]byte, error) { return f(dst, a.Bytes(0, i), int(a.Int32(1, i))) })
 	})
 }
 

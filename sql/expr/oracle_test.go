@@ -96,6 +96,9 @@ func randomLiteral(r *rand.Rand, t types.Type, fn string, pos int) term {
 		return term{sql: "NULL::" + t.String(), e: e, err: err}
 	}
 	vals := literals[t.OID]
+	if fn == "timezone" && t.OID == types.OIDInterval {
+		vals = []string{"1 hour", "-02:30", "05:30:01", "1 day", "1 mon"}
+	}
 	if t.OID == types.OIDText && pos == 0 {
 		switch fn {
 		case "extract", "date_part", "date_trunc":
