@@ -1,0 +1,293 @@
+package pgcatalog
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+func init() {
+	define(map[string]definition{
+		"pg_namespace":  {compute: namespaces},
+		"pg_class":      {compute: classes, patch: withTuples},
+		"pg_attribute":  {compute: attributes},
+		"pg_attrdef":    {compute: attrdefs},
+		"pg_index":      {compute: indexes},
+		"pg_constraint": {compute: constraints},
+	})
+}
+
+func namespaces(m *model, _ Env, f *filler) {
+	f.n = len(m.schemas)
+	f.oid("oid", func(i int) uint32 { return m.schemas[i].OID })
+	f.text("nspname", func(i int) string { return m.schemas[i].Name })
+	f.all(roleOID, "nspowner")
+}
+
+func classes(m *model, _ Env, f *filler) {
+	rs := m.rels
+	f.n = len(rs)
+	f.oid("oid", func(i int) uint32 { return rs[i].oid })
+	f.text("relname", func(i int) string { return rs[i].name })
+	f.oid("relnamespace", func(i int) uint32 { return rs[i].nsp })
+	f.oid("reltype", func(i int) uint32 { return rs[i].rowType })
+	f.all(roleOID, "relowner")
+	f.oid("relam", func(i int) uint32 {
+		switch rs[i].kind {
+		case 'i':
+			return amBtree
+		case 'v':
+			return 0
+		}
+		return amHeap
+	})
+	f.oid("relfilenode", func(i int) uint32 {
+		if rs[i].kind == 'v' {
+			return 0
+		}
+		return rs[i].oid
+	})
+	f.bool("relhasindex", func(i int) bool { return len(rs[i].indexes) > 0 })
+	f.all(byte('p'), "relpersistence")
+	f.char("relkind", func(i int) byte { return rs[i].kind })
+	f.int("relnatts", func(i int) int64 { return int64(rs[i].natts()) })
+	f.int("relchecks", func(i int) int64 {
+		if rs[i].obj == nil {
+			return 0
+		}
+		return int64(len(rs[i].obj.Checks))
+	})
+	f.bool("relhasrules", func(i int) bool { return rs[i].isView() })
+	f.all(true, "relispopulated")
+	f.char("relreplident", func(i int) byte {
+		if rs[i].kind == 'r' && !rs[i].system() {
+			return 'd'
+		}
+		return 'n'
+	})
+}
+
+// withTuples adds the estimated numbers of rows, which change without the catalog.
+func withTuples(m *model, e Env, b *columnar.Batch) *columnar.Batch {
+	r := relationByOID(oidPgClass)
+	v := columnar.MakeFixed(columnar.KindFloat32, len(m.rels))
+	est := v.Float32s()
+	for i, x := range m.rels {
+		est[i] = float32(m.tuples(e, x))
+	}
+	out := &columnar.Batch{N: b.N, Cols: slices.Clone(b.Cols)}
+	out.Cols[r.index["reltuples"]] = v
+	return out
+}
+
+// tuples is pg_class.reltuples: -1 where nothing is known.
+func (m *model) tuples(e Env, r *rel) float64 {
+	switch {
+	case r.table != nil:
+		return m.tuples(e, r.table)
+	case r.obj.Kind == catalog.KindView:
+		return 0
+	case r.system():
+		return -1
+	}
+	return e.Rows(r.obj.ID)
+}
+
+// attr is a row of pg_attribute.
+type attr struct {
+	rel *rel
+	num int
+	col *catalog.Column
+}
+
+// attrs are the columns of all relations, in the order of pg_attribute; keep
+// chooses relations, nil all.
+func (m *model) attrs(keep func(r *rel) bool) []attr {
+	n := 0
+	for _, r := range m.rels {
+		n += r.natts()
+	}
+	out := make([]attr, 0, n)
+	for _, r := range m.rels {
+		if keep != nil && !keep(r) {
+			continue
+		}
+		for num, c := range r.attrs {
+			out = append(out, attr{r, num, c})
+		}
+	}
+	return out
+}
+
+var unknownType = &types.Info{Name: "text", Len: -1, Align: 'i', Storage: 'x'}
+
+// infoOf describes the type of a column.
+func infoOf(t types.Type) *types.Info {
+	if i := types.Lookup(t.OID); i != nil {
+		return i
+	}
+	return unknownType
+}
+
+func attributes(m *model, _ Env, f *filler) {
+	as := m.attrs(nil)
+	f.n = len(as)
+	f.oid("attrelid", func(i int) uint32 { return as[i].rel.oid })
+	f.text("attname", func(i int) string { return as[i].col.Name })
+	f.oid("atttypid", func(i int) uint32 { return uint32(as[i].col.Type.OID) })
+	f.int("attstattarget", func(i int) int64 {
+		if as[i].rel.system() {
+			return 0
+		}
+		return -1
+	})
+	f.int("attlen", func(i int) int64 { return int64(infoOf(as[i].col.Type).Len) })
+	f.int("attnum", func(i int) int64 { return int64(as[i].num) })
+	f.int("attndims", func(i int) int64 {
+		if infoOf(as[i].col.Type).IsArray() {
+			return 1
+		}
+		return 0
+	})
+	f.all(-1, "attcacheoff")
+	f.int("atttypmod", func(i int) int64 { return int64(as[i].col.Type.Mod) })
+	f.bool("attbyval", func(i int) bool { return infoOf(as[i].col.Type).ByVal })
+	f.char("attalign", func(i int) byte { return infoOf(as[i].col.Type).Align })
+	f.char("attstorage", func(i int) byte { return infoOf(as[i].col.Type).Storage })
+	f.bool("attnotnull", func(i int) bool { return as[i].rel.kind == 'r' && as[i].col.NotNull })
+	f.bool("atthasdef", func(i int) bool { return as[i].hasDefault() })
+	f.all(true, "attislocal")
+	f.oid("attcollation", func(i int) uint32 { return infoOf(as[i].col.Type).Collation })
+}
+
+func (a attr) hasDefault() bool { return a.rel.kind == 'r' && a.col.Default != "" }
+
+func (m *model) defaults() []attr {
+	var out []attr
+	for _, r := range m.rels {
+		if r.kind != 'r' || r.system() {
+			continue
+		}
+		for num, c := range r.attrs {
+			if a := (attr{r, num, c}); a.hasDefault() {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// attrdefOID is that of the i-th default value of all.
+func attrdefOID(i int) uint32 { return 1<<30 + uint32(i) }
+
+func attrdefs(m *model, _ Env, f *filler) {
+	ds := m.defaults()
+	f.n = len(ds)
+	f.oid("oid", func(i int) uint32 { return attrdefOID(i) })
+	f.oid("adrelid", func(i int) uint32 { return ds[i].rel.oid })
+	f.int("adnum", func(i int) int64 { return int64(ds[i].num) })
+	f.text("adbin", func(i int) string { return ds[i].col.Default })
+}
+
+// indexRels are the rows of pg_class that are indexes.
+func (m *model) indexRels() []*rel {
+	var out []*rel
+	for _, r := range m.rels {
+		if r.table != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func indexes(m *model, _ Env, f *filler) {
+	xs := m.indexRels()
+	f.n = len(xs)
+	f.oid("indexrelid", func(i int) uint32 { return xs[i].oid })
+	f.oid("indrelid", func(i int) uint32 { return xs[i].table.oid })
+	f.int("indnatts", func(i int) int64 { return int64(len(xs[i].key)) })
+	f.same("indnkeyatts", "indnatts")
+	f.bool("indisunique", func(i int) bool { return xs[i].unique })
+	f.bool("indisprimary", func(i int) bool { return xs[i].constraint == 'p' })
+	f.all(true, "indimmediate", "indisvalid", "indisready", "indislive")
+	f.extend("indkey", func(i int, dst []byte) []byte { return attrArray(dst, xs[i].key, 0) })
+	each := func(name string, g func(t types.Type) uint32) {
+		var oids []uint32
+		f.extend(name, func(i int, dst []byte) []byte {
+			oids = oids[:0]
+			for _, k := range xs[i].key {
+				oids = append(oids, g(xs[i].table.obj.Columns[k].Type))
+			}
+			return oidVector(dst, oids)
+		})
+	}
+	each("indcollation", func(t types.Type) uint32 { return infoOf(t).Collation })
+	each("indclass", opclassOf)
+	f.extend("indoption", func(i int, dst []byte) []byte { return int2Vector(dst, 0, len(xs[i].key)) })
+}
+
+// constraintRow is a row of pg_constraint.
+type constraintRow struct {
+	oid   uint32
+	name  string
+	kind  byte
+	table *rel
+	index *rel   // of a key
+	expr  string // of a check
+	key   []int
+}
+
+func (m *model) constraints() []constraintRow {
+	var out []constraintRow
+	for _, r := range m.rels {
+		if r.table != nil || r.system() {
+			continue
+		}
+		for _, x := range r.indexes {
+			if x.constraint != 0 {
+				out = append(out, constraintRow{oid: x.oid, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
+			}
+		}
+		for i, c := range r.obj.Checks {
+			out = append(out, constraintRow{oid: implied(r.oid, impliedCheck+i), name: c.Name, kind: 'c', table: r, expr: c.Expr,
+				key: columnsIn(c.Expr, r.obj.Columns)})
+		}
+	}
+	return out
+}
+
+// columnsIn are the columns that an expression names.
+func columnsIn(expr string, cols []catalog.Column) []int {
+	var out []int
+	for _, w := range words(expr) {
+		i := slices.IndexFunc(cols, func(c catalog.Column) bool { return c.Name == w })
+		if i >= 0 && !slices.Contains(out, i) {
+			out = append(out, i)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func constraints(m *model, _ Env, f *filler) {
+	cs := m.constraints()
+	f.n = len(cs)
+	f.oid("oid", func(i int) uint32 { return cs[i].oid })
+	f.text("conname", func(i int) string { return cs[i].name })
+	f.oid("connamespace", func(i int) uint32 { return cs[i].table.nsp })
+	f.char("contype", func(i int) byte { return cs[i].kind })
+	f.all(true, "convalidated", "conislocal")
+	f.oid("conrelid", func(i int) uint32 { return cs[i].table.oid })
+	f.oid("conindid", func(i int) uint32 {
+		if cs[i].index == nil {
+			return 0
+		}
+		return cs[i].index.oid
+	})
+	f.all(byte(' '), "confupdtype", "confdeltype", "confmatchtype")
+	f.bool("connoinherit", func(i int) bool { return cs[i].kind != 'c' })
+	f.extend("conkey", func(i int, dst []byte) []byte { return attrArray(dst, cs[i].key, 1) })
+	f.some("conbin", func(i int) string { return cs[i].expr })
+}

@@ -1,0 +1,303 @@
+package pgcatalog
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// The OIDs that PostgreSQL gives to what every cluster has.
+const (
+	oidPgType      = 1247
+	oidPgProc      = 1255
+	oidPgClass     = 1259
+	oidPgAttrdef   = 2604
+	oidPgConstr    = 2606
+	oidPgNamespace = 2615
+	oidPgRewrite   = 2618
+	oidPgDatabase  = 1262
+
+	amHeap, amBtree = 2, 403
+	nspCatalog      = 11
+	roleOID         = 10 // the one role, which owns everything
+	databaseOID     = 16384
+	tablespaceOID   = 1663
+	encodingUTF8    = 6
+)
+
+// What an object implies has an OID that is made of the object's own, so that
+// it stays the same as long as the object is there. OIDs of relations are below
+// 1<<24; the bits above tell what kind of implied object it is.
+const (
+	impliedRowType   = 1
+	impliedArrayType = 2
+	impliedRule      = 3
+	impliedPrimary   = 4  // index and constraint
+	impliedUnique    = 5  // and following
+	impliedCheck     = 70 // and following
+	impliedLast      = 127
+)
+
+func implied(oid uint32, what int) uint32 {
+	return uint32(min(what, impliedLast))<<24 | oid&(1<<24-1)
+}
+
+// rel is a row of pg_class.
+type rel struct {
+	obj                *catalog.Object // nil for an index that a key implies
+	sys                *relation       // of a system catalog
+	oid, nsp           uint32
+	kind               byte // relkind
+	schema, name       string
+	rowType, arrayType uint32 // 0 for an index
+	indexes            []*rel
+
+	// Of an index:
+	table      *rel
+	key        []int
+	unique     bool
+	constraint byte // 'p', 'u', 0
+}
+
+// attrs are the columns that the relation shows, with their numbers.
+func (r *rel) attrs(yield func(num int, c *catalog.Column) bool) {
+	if r.table != nil {
+		for i, k := range r.key {
+			if !yield(i+1, &r.table.obj.Columns[k]) {
+				return
+			}
+		}
+		return
+	}
+	for i := range r.obj.Columns {
+		if !r.obj.Columns[i].Hidden && !yield(i+1, &r.obj.Columns[i]) {
+			return
+		}
+	}
+}
+
+// natts is pg_class.relnatts.
+func (r *rel) natts() int {
+	if r.table != nil {
+		return len(r.key)
+	}
+	return len(r.obj.Columns)
+}
+
+// isView reports whether the relation has a defining query.
+func (r *rel) isView() bool { return r.kind == 'v' || r.kind == 'm' }
+
+// system reports whether the relation is not a user's.
+func (r *rel) system() bool { return r.obj != nil && r.obj.Kind == catalog.KindVirtual }
+
+type relName struct{ schema, name string }
+
+// model is what the system catalogs show of one catalog snapshot. Relations of
+// it are computed when they are first read, and kept.
+type model struct {
+	snap    *catalog.Snapshot
+	rels    []*rel // by OID; indexes that keys imply after the others
+	byOID   map[uint32]*rel
+	byName  map[relName]*rel
+	byType  map[uint32]*rel // by the OIDs of row types and their arrays
+	schemas []*catalog.Schema
+
+	mu     sync.Mutex
+	cached map[cacheKey]*cacheEntry
+}
+
+type cacheKey struct {
+	rel            *relation
+	database, user string
+}
+
+type cacheEntry struct {
+	once  sync.Once
+	batch *columnar.Batch
+}
+
+// latest is the model of the catalog that was read last.
+var latest atomic.Pointer[model]
+
+// modelOf is the model of a session's catalog.
+func modelOf(e Env) *model {
+	s := e.Snapshot()
+	if m := latest.Load(); m != nil && m.snap == s {
+		return m
+	}
+	m := newModel(s)
+	latest.Store(m)
+	return m
+}
+
+func newModel(s *catalog.Snapshot) *model {
+	objs := s.Objects()
+	m := &model{
+		snap: s, byOID: make(map[uint32]*rel, 2*len(objs)), byName: make(map[relName]*rel, 2*len(objs)),
+		byType: make(map[uint32]*rel, 2*len(objs)), cached: map[cacheKey]*cacheEntry{}, schemas: s.Schemas(),
+	}
+	nsp := map[string]uint32{}
+	for _, sc := range m.schemas {
+		nsp[sc.Name] = sc.OID
+	}
+	tables := make(map[plan.ObjectID]*rel, len(objs))
+	for _, o := range objs {
+		if !o.Relation() {
+			continue
+		}
+		r := &rel{obj: o, oid: o.OID, nsp: nsp[o.Schema], kind: relkind(o), schema: o.Schema, name: o.Name}
+		if r.sys = relationByOID(o.OID); r.sys != nil && o.Kind == catalog.KindVirtual {
+			r.rowType, r.arrayType = r.sys.rowType, r.sys.arrayType
+		}
+		if r.rowType == 0 {
+			r.rowType, r.arrayType = implied(o.OID, impliedRowType), implied(o.OID, impliedArrayType)
+		}
+		tables[o.ID] = r
+		m.add(r)
+	}
+	for _, o := range objs {
+		if t := tables[o.Table]; o.Kind == catalog.KindIndex && t != nil {
+			m.addIndex(&rel{obj: o, oid: o.OID, name: o.Name, table: t, key: o.Key, unique: strings.HasPrefix(o.SQL, "CREATE UNIQUE ")})
+		}
+	}
+	slices.SortFunc(m.rels, func(a, b *rel) int { return int(int64(a.oid) - int64(b.oid)) })
+	for _, r := range slices.Clone(m.rels) {
+		if r.table == nil && r.obj.Kind != catalog.KindVirtual {
+			m.addKeys(r)
+		}
+	}
+	return m
+}
+
+func relkind(o *catalog.Object) byte {
+	switch o.Kind {
+	case catalog.KindView:
+		return 'v'
+	case catalog.KindMaterializedView:
+		return 'm'
+	case catalog.KindVirtual:
+		if s := relationByOID(o.OID); s == nil || s.kind == 'v' {
+			return 'v'
+		}
+	}
+	return 'r'
+}
+
+func (m *model) add(r *rel) {
+	m.rels = append(m.rels, r)
+	m.byOID[r.oid] = r
+	m.byName[relName{r.schema, r.name}] = r
+	if r.rowType != 0 {
+		m.byType[r.rowType], m.byType[r.arrayType] = r, r
+	}
+}
+
+func (m *model) addIndex(r *rel) {
+	r.kind, r.nsp, r.schema = 'i', r.table.nsp, r.table.schema
+	r.table.indexes = append(r.table.indexes, r)
+	m.add(r)
+}
+
+// addKeys adds the indexes that a relation's keys imply. A unique key that a
+// CREATE UNIQUE INDEX has made is that index.
+func (m *model) addKeys(r *rel) {
+	o := r.obj
+	if len(o.PrimaryKey) > 0 {
+		m.addIndex(&rel{oid: implied(o.OID, impliedPrimary), name: m.keyName(r, nil, "pkey"), table: r, key: o.PrimaryKey, unique: true, constraint: 'p'})
+	}
+	used := map[*rel]bool{}
+next:
+	for i, key := range o.Unique {
+		for _, x := range r.indexes {
+			if x.unique && x.obj != nil && !used[x] && slices.Equal(x.key, key) {
+				used[x] = true
+				continue next
+			}
+		}
+		m.addIndex(&rel{oid: implied(o.OID, min(impliedUnique+i, impliedCheck-1)), name: m.keyName(r, key, "key"), table: r, key: key, unique: true, constraint: 'u'})
+	}
+}
+
+// keyName names a key as PostgreSQL does: after the table and the columns, with
+// a number if the name is taken.
+func (m *model) keyName(r *rel, key []int, label string) string {
+	var cols strings.Builder
+	for i, k := range key {
+		if i > 0 {
+			cols.WriteByte('_')
+		}
+		cols.WriteString(r.obj.Columns[k].Name)
+	}
+	for n := 0; ; n++ {
+		l := label
+		if n > 0 {
+			l += strconv.Itoa(n)
+		}
+		name := objectName(r.name, cols.String(), l)
+		if m.byName[relName{r.schema, name}] == nil {
+			return name
+		}
+	}
+}
+
+// maxName is the greatest length of an identifier in bytes.
+const maxName = 63
+
+// objectName joins up to three parts with underscores, the first two cut where
+// the name would be too long, the longer one first.
+func objectName(a, b, label string) string {
+	room := maxName - len(label) - 1
+	if b != "" {
+		room--
+	}
+	for len(a)+len(b) > room {
+		if len(a) > len(b) {
+			a = a[:len(a)-1]
+		} else {
+			b = b[:len(b)-1]
+		}
+	}
+	a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
+	if b != "" {
+		a += "_" + b
+	}
+	return a + "_" + label
+}
+
+// read is the content of a system relation.
+func (m *model) read(r *relation, e Env) *columnar.Batch {
+	if r.compute == nil {
+		return newFiller(r).batch()
+	}
+	if r.live {
+		f := newFiller(r)
+		r.compute(m, e, f)
+		return f.batch()
+	}
+	k := cacheKey{rel: r}
+	if r.personal {
+		k.database, k.user = e.Database(), e.User()
+	}
+	m.mu.Lock()
+	c := m.cached[k]
+	if c == nil {
+		c = &cacheEntry{}
+		m.cached[k] = c
+	}
+	m.mu.Unlock()
+	c.once.Do(func() {
+		f := newFiller(r)
+		r.compute(m, e, f)
+		c.batch = f.batch()
+	})
+	if r.patch != nil {
+		return r.patch(m, e, c.batch)
+	}
+	return c.batch
+}

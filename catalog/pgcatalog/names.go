@@ -1,0 +1,38 @@
+package pgcatalog
+
+import "strings"
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
+}
+
+// words are the identifiers in an SQL expression, with string literals left out.
+func words(sql string) []string {
+	var out []string
+	for i := 0; i < len(sql); {
+		switch c := sql[i]; {
+		case c == '\'' || c == '"':
+			end := i + 1
+			for end < len(sql) && sql[end] != c || end+1 < len(sql) && sql[end] == c && sql[end+1] == c {
+				if sql[end] == c {
+					end++
+				}
+				end++
+			}
+			if c == '"' && end <= len(sql) {
+				out = append(out, strings.ReplaceAll(sql[i+1:min(end, len(sql))], `""`, `"`))
+			}
+			i = end + 1
+		case isWord(c):
+			end := i
+			for end < len(sql) && isWord(sql[end]) {
+				end++
+			}
+			out = append(out, strings.ToLower(sql[i:end]))
+			i = end
+		default:
+			i++
+		}
+	}
+	return out
+}

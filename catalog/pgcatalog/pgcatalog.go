@@ -1,0 +1,54 @@
+// Package pgcatalog is the system catalogs as PostgreSQL has them (PostgreSQL
+// manual, chapter 53 and 37): relations computed from a catalog snapshot, and
+// the information functions that go with them.
+package pgcatalog
+
+import (
+	"time"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// Session describes a client session for pg_stat_activity.
+type Session struct {
+	PID          uint32
+	User         string
+	Application  string
+	RemoteAddr   string
+	Started      time.Time
+	QueryStarted time.Time
+	State        string
+	Query        string
+}
+
+// Prepared describes a prepared statement for pg_prepared_statements.
+type Prepared struct {
+	Name    string
+	SQL     string
+	FromSQL bool
+}
+
+// Env is the session that reads a system catalog.
+type Env interface {
+	Snapshot() *catalog.Snapshot
+	Database() string
+	User() string
+	// SearchPath is the effective one, with pg_catalog in it.
+	SearchPath() []string
+	Settings() [][3]string
+	Rows(id plan.ObjectID) float64
+	Started() time.Time
+	Sessions() []Session
+	Prepared() []Prepared
+}
+
+// Table is one system relation.
+type Table struct {
+	Schema  string
+	Name    string
+	OID     uint32
+	Columns []catalog.Column
+	Rows    func(e Env) (*columnar.Batch, error)
+}
