@@ -10,7 +10,6 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential/reference"
-	"github.com/streamdb/streamdb/dataflow/differential/trace"
 	"github.com/streamdb/streamdb/decimal"
 )
 
@@ -435,23 +434,7 @@ func (run *oracleRun) check(t *testing.T, inputs []*reference.ZSet, when string)
 // restart moves the state to a new circuit, by way of blocks.
 func (run *oracleRun) restart(t *testing.T, epoch dataflow.Epoch) *oracleRun {
 	next := run.p.start(run.c.opts)
-	to := next.c.Spines()
-	from := run.c.Spines()
-	if len(to) != len(from) {
-		t.Fatalf("%d spines, then %d", len(from), len(to))
-	}
-	for i, sp := range from {
-		var bs []*trace.Batch
-		for _, b := range sp.Batches() {
-			o, err := trace.OpenBlock(b.AppendBlock(nil), uint64(i+1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bs = append(bs, o)
-			b.Release()
-		}
-		to[i].Restore(bs)
-	}
+	moveState(t, run.c, next.c)
 	next.c.Restored(epoch)
 	next.sums = run.sums
 	return next
@@ -459,7 +442,7 @@ func (run *oracleRun) restart(t *testing.T, epoch dataflow.Epoch) *oracleRun {
 
 func TestOracle(t *testing.T) {
 	r := testRand(t)
-	rounds := 1500
+	rounds := 800
 	if testing.Short() {
 		rounds = 150
 	}
@@ -482,7 +465,7 @@ func oracleRound(t *testing.T, r *rand.Rand, round int) {
 		hs = append(hs, h)
 	}
 	most := []int{3, 12, 40, 40, 150}[r.IntN(5)]
-	if round%200 == 199 {
+	if round%400 == 399 {
 		most = 70_000
 	}
 	contents := func() (zs []*reference.ZSet) {
