@@ -20,11 +20,11 @@ func VarianceFinal(a *Aggregate) *Function {
 	}
 	if a.Ret.OID == types.OIDNumeric {
 		return makeOnce(fnKey("final "+a.Name, types.OIDNumeric), func() *Function {
-			return numericFinal(v.sample, v.root)
+			return numericFinal(a.Name, v.sample, v.root)
 		})
 	}
 	return makeOnce(fnKey("final "+a.Name, types.OIDFloat8), func() *Function {
-		return floatFinal([]types.Type{types.Int8, types.Float8}, func(args []*columnar.Vec, i int) (float64, bool) {
+		return floatFinal(a.Name, []types.Type{types.Int8, types.Float8}, func(args []*columnar.Vec, i int) (float64, bool) {
 			n := args[0].Int64s()[i]
 			if n == 0 || args[1].Null(i) {
 				return 0, false
@@ -34,9 +34,9 @@ func VarianceFinal(a *Aggregate) *Function {
 	})
 }
 
-func numericFinal(sample, root bool) *Function {
+func numericFinal(name string, sample, root bool) *Function {
 	return &Function{
-		Name: "variance", Args: []types.Type{types.Int8, types.Numeric, types.Numeric}, Ret: types.Numeric,
+		Name: "final " + name, Args: []types.Type{types.Int8, types.Numeric, types.Numeric}, Ret: types.Numeric,
 		Eval: func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 			b := columnar.NewBuilder(columnar.KindBytes, n)
 			for i := range n {
@@ -61,9 +61,9 @@ func numericFinal(sample, root bool) *Function {
 }
 
 // floatFinal is a function of parts that gives a float8, NULL if f says so.
-func floatFinal(args []types.Type, f func(args []*columnar.Vec, i int) (float64, bool)) *Function {
+func floatFinal(name string, args []types.Type, f func(args []*columnar.Vec, i int) (float64, bool)) *Function {
 	return &Function{
-		Name: "final", Args: args, Ret: types.Float8,
+		Name: "final " + name, Args: args, Ret: types.Float8,
 		Eval: func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 			b := columnar.NewBuilder(columnar.KindFloat64, n)
 			for i := range n {
@@ -94,7 +94,7 @@ func RegressionFinal(a *Aggregate) *Function {
 	}
 	f8 := types.Float8
 	return makeOnce(fnKey("final "+a.Name, types.OIDFloat8), func() *Function {
-		return floatFinal([]types.Type{types.Int8, f8, f8, f8, f8, f8}, func(args []*columnar.Vec, i int) (float64, bool) {
+		return floatFinal(a.Name, []types.Type{types.Int8, f8, f8, f8, f8, f8}, func(args []*columnar.Vec, i int) (float64, bool) {
 			m := Moments{N: args[0].Int64s()[i]}
 			if m.N == 0 {
 				return 0, false

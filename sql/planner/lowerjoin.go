@@ -109,8 +109,8 @@ func (lo *lowerer) lateral(j *plan.Join, d *domain, depth int) lowered {
 	if out := lo.floatTop(j, depth); out != nil {
 		return lo.rel(out, d, depth)
 	}
-	if right, preds := lo.pullUp(j.Right, depth+1); len(preds) > 0 && !lo.refersTo(right, depth, depth+1) {
-		return lo.rel(pulled(j, right, preds), d, depth)
+	if out := lo.pullOn(j, depth); out != nil {
+		return lo.rel(out, d, depth)
 	}
 	if !lo.refersTo(j.Right, depth, depth+1) {
 		c := *j
@@ -391,12 +391,24 @@ func pulled(j *plan.Join, right plan.Rel, preds []expr.Expr) plan.Rel {
 	return firstColumns(&c, nl+nr)
 }
 
+// pullOn is the lateral join j as one that is not lateral, if all that its
+// right side refers to of the left are filters that can become part of ON.
+func (lo *lowerer) pullOn(j *plan.Join, depth int) plan.Rel {
+	exists := j.Kind == plan.JoinSemi || j.Kind == plan.JoinAnti
+	right, preds := lo.pullUp(j.Right, depth+1, exists)
+	if len(preds) == 0 || lo.refersTo(right, depth, depth+1) {
+		return nil
+	}
+	return pulled(j, right, preds)
+}
+
 // pullUp takes correlated filters out of r where the operators above them let
-// them pass. The result has r's columns, then those that the filters need.
-func (lo *lowerer) pullUp(r plan.Rel, depth int) (plan.Rel, []expr.Expr) {
+// them pass. The result has r's columns, then those that the filters need. If
+// exists, all that matters of r is whether it has rows.
+func (lo *lowerer) pullUp(r plan.Rel, depth int, exists bool) (plan.Rel, []expr.Expr) {
 	switch r := r.(type) {
 	case *plan.Filter:
-		in, preds := lo.pullUp(r.Input, depth)
+		in, preds := lo.pullUp(r.Input, depth, exists)
 		var own []expr.Expr
 		for _, p := range conjuncts(r.Preds) {
 			if hasOuter(p) {
@@ -410,13 +422,20 @@ func (lo *lowerer) pullUp(r plan.Rel, depth int) (plan.Rel, []expr.Expr) {
 		if slices.ContainsFunc(r.Exprs, hasOuter) {
 			return r, nil
 		}
-		in, preds := lo.pullUp(r.Input, depth)
+		in, preds := lo.pullUp(r.Input, depth, exists)
 		if len(preds) == 0 {
 			return r, nil
 		}
 		return throughProject(r, in, preds)
 	case *plan.Join:
-		return lo.pullUpJoin(r, depth)
+		if !r.Lateral {
+			return lo.pullUpJoin(r, depth, exists)
+		}
+		if out := lo.pullOn(r, depth); out != nil {
+			if in, preds := lo.pullUp(out, depth, exists); len(preds) > 0 {
+				return in, preds
+			}
+		}
 	}
 	return r, nil
 }
@@ -448,16 +467,22 @@ func throughProject(r *plan.Project, in plan.Rel, preds []expr.Expr) (plan.Rel, 
 }
 
 // pullUpJoin takes filters out of the sides of a join whose rows are not
-// NULL-extended, and out of the ON of an inner join.
-func (lo *lowerer) pullUpJoin(j *plan.Join, depth int) (plan.Rel, []expr.Expr) {
-	if j.Lateral || j.Kind == plan.JoinRight || j.Kind == plan.JoinFull {
+// NULL-extended, and out of the ON of an inner join. Where only existence
+// matters, a semi join is as good as an inner one.
+func (lo *lowerer) pullUpJoin(j *plan.Join, depth int, exists bool) (plan.Rel, []expr.Expr) {
+	if j.Kind == plan.JoinRight || j.Kind == plan.JoinFull {
 		return j, nil
 	}
+	c := *j
+	if j.Kind == plan.JoinSemi && exists && slices.ContainsFunc(j.On, hasOuter) {
+		c.Kind = plan.JoinInner
+	}
+	inner := c.Kind == plan.JoinInner
 	nl, nr := plan.Arity(j.Left), plan.Arity(j.Right)
-	left, preds := lo.pullUp(j.Left, depth)
+	left, preds := lo.pullUp(j.Left, depth, exists && inner)
 	right, rightPreds := j.Right, []expr.Expr(nil)
-	if j.Kind == plan.JoinInner {
-		right, rightPreds = lo.pullUp(j.Right, depth)
+	if inner {
+		right, rightPreds = lo.pullUp(j.Right, depth, exists)
 	}
 	wl := plan.Arity(left)
 	over := func(e expr.Expr) expr.Expr {
@@ -468,13 +493,12 @@ func (lo *lowerer) pullUpJoin(j *plan.Join, depth int) (plan.Rel, []expr.Expr) {
 			return i
 		})
 	}
-	c := *j
 	c.Left, c.Right, c.On = left, right, nil
 	for _, p := range rightPreds {
 		preds = append(preds, expr.Remap(p, func(i int) int { return i + wl }))
 	}
 	for _, p := range conjuncts(j.On) {
-		if j.Kind == plan.JoinInner && hasOuter(p) {
+		if inner && hasOuter(p) {
 			preds = append(preds, over(p))
 		} else {
 			c.On = append(c.On, over(p))

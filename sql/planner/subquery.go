@@ -53,6 +53,10 @@ func (u *unnester) fail(err error) {
 
 func (u *unnester) rel(r plan.Rel) plan.Rel {
 	r = plan.MapChildren(r, u.rel)
+	switch r.(type) {
+	case *plan.TopK, *plan.Sort: // LIMIT 1 must be seen to be 1
+		r = plan.MapExprs(r, expr.FoldConstants)
+	}
 	found := false
 	plan.Exprs(r, func(e expr.Expr) { found = found || hasSubquery(e) })
 	if !found {

@@ -1,0 +1,301 @@
+package render_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential"
+	"github.com/streamdb/streamdb/dataflow/render"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// db is a database in memory: a catalog, and tables as lists of deltas.
+type db struct {
+	snap     *catalog.Snapshot
+	next     plan.ObjectID
+	tables   map[plan.ObjectID]*table
+	disabled map[string]bool // planner rules
+}
+
+// table is a collection as the deltas that made it.
+type table struct {
+	obj    *catalog.Object
+	deltas []*dataflow.Delta
+}
+
+func newDB() *db {
+	return &db{snap: catalog.Empty(), next: 1, tables: map[plan.ObjectID]*table{}}
+}
+
+func (d *db) bindContext() *planner.Context {
+	return &planner.Context{Catalog: d.snap, Database: "test", SearchPath: []string{"public"}, Session: session()}
+}
+
+// session is what expressions of tests are evaluated in.
+func session() *expr.Context {
+	now := time.Date(2024, 2, 29, 12, 30, 0, 0, time.UTC)
+	return &expr.Context{Now: now, Statement: now, Location: time.UTC, User: "postgres", Database: "test"}
+}
+
+// exec runs CREATE TABLE, INSERT and DELETE.
+func (d *db) exec(t testing.TB, text string) {
+	t.Helper()
+	stmts, err := parser.Parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for i := range stmts {
+		if c, ok := stmts[i].Node.(*parser.CreateTable); ok {
+			d.create(t, text, c)
+			continue
+		}
+		b, err := planner.Bind(d.bindContext(), &stmts[i])
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		switch b := b.(type) {
+		case *planner.Insert:
+			d.change(t, b.Table.ID, b.Rel, 1)
+		case *planner.Delete:
+			d.change(t, b.Table.ID, b.Rel, -1)
+		default:
+			t.Fatalf("%s: a test cannot %T", text, b)
+		}
+	}
+}
+
+func (d *db) create(t testing.TB, text string, n *parser.CreateTable) {
+	o := &catalog.Object{ID: d.next, OID: uint32(16384 + d.next), Schema: "public", Name: n.Name.Name, Kind: catalog.KindTable, AppendOnly: n.AppendOnly}
+	d.next++
+	for i, c := range n.Columns {
+		typ, err := planner.ResolveType(d.bindContext(), text, c.Type)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		o.Columns = append(o.Columns, catalog.Column{Name: c.Name, Type: typ, NotNull: c.NotNull || c.PrimaryKey})
+		if c.PrimaryKey {
+			o.PrimaryKey = []int{i}
+		}
+	}
+	d.snap = d.snap.Apply(catalog.Change{Put: o})
+	d.tables[o.ID] = &table{obj: o}
+}
+
+// change adds the rows of rel to a table with a diff.
+func (d *db) change(t testing.TB, id plan.ObjectID, rel plan.Rel, diff int64) {
+	r, err := planner.Optimize(rel, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := d.tables[id]
+	var ds []*dataflow.Delta
+	err = render.RunOnce(context.Background(), r, d, render.Options{Context: session(), Columns: len(tab.obj.Columns)}, func(b *columnar.Batch) error {
+		ds = append(ds, &dataflow.Delta{Batch: *b, Diffs: slices.Repeat([]int64{diff}, b.N)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.deltas = append(tab.deltas, ds...)
+}
+
+// Snapshot implements render.Reader.
+func (d *db) Snapshot(_ context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error] {
+	return func(yield func(*dataflow.Delta, error) bool) {
+		for _, x := range d.tables[get.ID].deltas {
+			if !yield(picked(x, get), nil) {
+				return
+			}
+		}
+	}
+}
+
+// picked is a delta of a table with the columns of a read.
+func picked(x *dataflow.Delta, get *plan.Get) *dataflow.Delta {
+	cols := make([]int, len(get.Cols))
+	for i := range cols {
+		cols[i] = get.Source(i)
+	}
+	return &dataflow.Delta{Batch: x.Batch.Select(cols), Diffs: x.Diffs}
+}
+
+// bind parses and binds a query.
+func (d *db) bind(sql string) (*planner.Query, error) {
+	stmts, err := parser.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	b, err := planner.Bind(d.bindContext(), &stmts[0])
+	if err != nil {
+		return nil, err
+	}
+	q, ok := b.(*planner.Query)
+	if !ok {
+		return nil, fmt.Errorf("not a query: %s", sql)
+	}
+	return q, nil
+}
+
+// query runs a query once: its rows as text, in their order.
+func (d *db) query(sql string) ([]string, error) {
+	q, err := d.bind(sql)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := planner.Optimize(q.Rel, planner.Options{Disabled: d.disabled})
+	if err != nil {
+		return nil, err
+	}
+	return d.run(rel, q.Columns)
+}
+
+func (d *db) run(rel plan.Rel, cols []planner.ResultColumn) ([]string, error) {
+	var rows []string
+	typs := make([]types.Type, len(cols))
+	for i, c := range cols {
+		typs[i] = c.Type
+	}
+	err := render.RunOnce(context.Background(), rel, d, render.Options{Context: session(), Columns: len(cols), Partitions: 4}, func(b *columnar.Batch) error {
+		for i := range b.N {
+			rows = append(rows, rowText(typs, b, i))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// rowText is a row as psql shows it without alignment.
+func rowText(typs []types.Type, b *columnar.Batch, i int) string {
+	var s []byte
+	for c, t := range typs {
+		if c > 0 {
+			s = append(s, '|')
+		}
+		if b.Cols[c].Null(i) {
+			s = append(s, "NULL"...)
+		} else {
+			s = types.AppendText(s, t, b.Cols[c], i, &types.Options{Location: time.UTC})
+		}
+	}
+	return string(s)
+}
+
+// maintained is a query kept up to date by a circuit.
+type maintained struct {
+	df   *render.Dataflow
+	oks  *differential.Output
+	errs *differential.Output
+	typs []types.Type
+	rows map[string]int64 // row text → count
+	bad  map[string]int64 // error text → count
+}
+
+// maintain makes a circuit for a query and feeds it the tables as they are.
+func (d *db) maintain(sql string, partitions int) (*maintained, error) {
+	q, err := d.bind(sql)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := planner.Optimize(q.Collection(), planner.Options{Maintained: true, Disabled: d.disabled})
+	if err != nil {
+		return nil, err
+	}
+	df, err := render.Render(rel, render.Options{Context: session(), Partitions: partitions})
+	if err != nil {
+		return nil, err
+	}
+	m := &maintained{df: df, rows: map[string]int64{}, bad: map[string]int64{}}
+	for _, c := range df.Columns {
+		m.typs = append(m.typs, c.Type)
+	}
+	m.oks, m.errs = df.Circuit.Output(df.Oks), df.Circuit.Output(df.Errs)
+	df.Start()
+	for _, im := range df.Imports {
+		for _, x := range d.tables[im.Get.ID].deltas {
+			im.Input.Push(picked(x, im.Get))
+		}
+	}
+	return m, nil
+}
+
+// push feeds a change of a table.
+func (m *maintained) push(id plan.ObjectID, x *dataflow.Delta) {
+	for _, im := range m.df.Imports {
+		if im.Get.ID == id {
+			im.Input.Push(picked(x, im.Get))
+		}
+	}
+}
+
+// step runs an epoch and sums up what comes out.
+func (m *maintained) step(epoch dataflow.Epoch) {
+	m.df.Circuit.Step(epoch)
+	for _, x := range m.oks.Take() {
+		for i := range x.N {
+			add(m.rows, rowText(m.typs, &x.Batch, i), x.Diff(i))
+		}
+	}
+	for _, x := range m.errs.Take() {
+		for i := range x.N {
+			add(m.bad, render.ErrorAt(&x.Batch, i).Code, x.Diff(i))
+		}
+	}
+}
+
+func add(m map[string]int64, k string, n int64) {
+	if m[k] += n; m[k] == 0 {
+		delete(m, k)
+	}
+}
+
+// result is the rows, sorted, or one of the errors.
+func (m *maintained) result() ([]string, string) {
+	if len(m.bad) > 0 {
+		codes := make([]string, 0, len(m.bad))
+		for c := range m.bad {
+			codes = append(codes, c)
+		}
+		slices.Sort(codes)
+		return nil, codes[0]
+	}
+	var out []string
+	for row, n := range m.rows {
+		if n < 0 {
+			return nil, fmt.Sprintf("%s occurs %d times", row, n)
+		}
+		for range n {
+			out = append(out, row)
+		}
+	}
+	slices.Sort(out)
+	return out, ""
+}
+
+// sorted is a sorted copy.
+func sorted(rows []string) []string {
+	out := slices.Clone(rows)
+	slices.Sort(out)
+	return out
+}
+
+// outcome is rows or an error, as the text of a golden file.
+func outcome(rows []string, err error) string {
+	if err != nil {
+		e := pgerror.As(err)
+		return fmt.Sprintf("error %s: %s\n", e.Code, e.Message)
+	}
+	return strings.Join(rows, "\n") + "\n"
+}
