@@ -134,14 +134,60 @@ func Values[T Fixed](v *Vec) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.fixed))), v.n)
 }
 
-// Bools, Int16s, … are Values for one kind.
-func (v *Vec) Bools() []bool       { return Values[bool](v) }
-func (v *Vec) Int16s() []int16     { return Values[int16](v) }
-func (v *Vec) Int32s() []int32     { return Values[int32](v) }
-func (v *Vec) Int64s() []int64     { return Values[int64](v) }
-func (v *Vec) Float32s() []float32 { return Values[float32](v) }
-func (v *Vec) Float64s() []float64 { return Values[float64](v) }
-func (v *Vec) U128s() []U128       { return Values[U128](v) }
+// must panics unless v has the kind.
+func (v *Vec) must(k Kind) {
+	if v.kind != k {
+		panic(fmt.Sprintf("columnar: %s values of a %s vector", k, v.kind))
+	}
+}
+
+// raw is Values without the check.
+func raw[T any](v *Vec) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(v.fixed))), v.n)
+}
+
+// Bools are the values of a bool vector, and so on for the other kinds: Values
+// for one kind, and cheaper.
+func (v *Vec) Bools() []bool {
+	v.must(KindBool)
+	return raw[bool](v)
+}
+
+// Int16s are the values of an int16 vector.
+func (v *Vec) Int16s() []int16 {
+	v.must(KindInt16)
+	return raw[int16](v)
+}
+
+// Int32s are the values of an int32 vector.
+func (v *Vec) Int32s() []int32 {
+	v.must(KindInt32)
+	return raw[int32](v)
+}
+
+// Int64s are the values of an int64 vector.
+func (v *Vec) Int64s() []int64 {
+	v.must(KindInt64)
+	return raw[int64](v)
+}
+
+// Float32s are the values of a float32 vector.
+func (v *Vec) Float32s() []float32 {
+	v.must(KindFloat32)
+	return raw[float32](v)
+}
+
+// Float64s are the values of a float64 vector.
+func (v *Vec) Float64s() []float64 {
+	v.must(KindFloat64)
+	return raw[float64](v)
+}
+
+// U128s are the values of a fixed16 vector.
+func (v *Vec) U128s() []U128 {
+	v.must(KindFixed16)
+	return raw[U128](v)
+}
 
 // Bytes is value i of a KindBytes vector, sharing its memory.
 func (v *Vec) Bytes(i int) []byte { return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]] }

@@ -44,23 +44,31 @@ func CompareAt(a *Vec, i int, b *Vec, j int) int {
 			return -1
 		}
 	}
+	return compareValues(a, i, b, j)
+}
+
+// at is fixed value i, of Go type T.
+func at[T any](v *Vec, i int) T { return raw[T](v)[i] }
+
+// compareValues is CompareAt of values that are not NULL.
+func compareValues(a *Vec, i int, b *Vec, j int) int {
 	switch a.kind {
 	case KindInt64:
-		return cmp.Compare(a.Int64s()[i], b.Int64s()[j])
+		return cmp.Compare(at[int64](a, i), at[int64](b, j))
 	case KindBytes:
 		return bytes.Compare(a.Bytes(i), b.Bytes(j))
 	case KindInt32:
-		return cmp.Compare(a.Int32s()[i], b.Int32s()[j])
+		return cmp.Compare(at[int32](a, i), at[int32](b, j))
 	case KindInt16:
-		return cmp.Compare(a.Int16s()[i], b.Int16s()[j])
+		return cmp.Compare(at[int16](a, i), at[int16](b, j))
 	case KindBool:
 		return cmp.Compare(a.fixed[i], b.fixed[j])
 	case KindFloat64:
-		return cmp.Compare(float64Key(a.Float64s()[i]), float64Key(b.Float64s()[j]))
+		return cmp.Compare(float64Key(at[float64](a, i)), float64Key(at[float64](b, j)))
 	case KindFloat32:
-		return cmp.Compare(float32Key(a.Float32s()[i]), float32Key(b.Float32s()[j]))
+		return cmp.Compare(float32Key(at[float32](a, i)), float32Key(at[float32](b, j)))
 	}
-	return cmpU128(a.U128s()[i], b.U128s()[j])
+	return cmpU128(at[U128](a, i), at[U128](b, j))
 }
 
 // EqualAt reports whether value i of a and value j of b are the same bits, or

@@ -19,9 +19,10 @@ import (
 // narrow makes rows of a random key and a value.
 func narrow(r *rand.Rand, n, keys int) *dataflow.Delta {
 	k, v := columnar.MakeFixed(k64, n), columnar.MakeFixed(k64, n)
+	ks, vs := k.Int64s(), v.Int64s()
 	for i := range n {
-		k.Int64s()[i] = int64(r.IntN(keys))
-		v.Int64s()[i] = int64(r.Uint64() >> 20)
+		ks[i] = int64(r.IntN(keys))
+		vs[i] = int64(r.Uint64() >> 20)
 	}
 	return &dataflow.Delta{Batch: columnar.Batch{Cols: []*columnar.Vec{k, v}, N: n}}
 }

@@ -8,7 +8,7 @@ import (
 // Builder writes sorted, consolidated rows as the chunks of a new batch.
 type Builder struct {
 	layout   *Layout
-	capacity int // rows expected in all
+	capacity int // rows at most
 	bytesRow []int
 	cols     []columnar.Builder
 	hash     []uint64
@@ -18,7 +18,7 @@ type Builder struct {
 	chunks   []*Chunk
 }
 
-// NewBuilder makes a builder that expects about so many rows.
+// NewBuilder makes a builder of at most so many rows.
 func NewBuilder(l *Layout, capacity int) *Builder {
 	b := &Builder{layout: l, capacity: capacity, cols: make([]columnar.Builder, len(l.Kinds))}
 	if capacity > columnar.ChunkRows {
@@ -36,28 +36,32 @@ func (b *Builder) open() {
 			b.cols[c].ReserveData(b.bytesRow[c] * n)
 		}
 	}
-	if !b.layout.Unkeyed {
-		b.hash = columnar.GetSlice[uint64](n)[:0]
-	}
+	// Also without a key, for the merger to write to.
+	b.hash = columnar.GetSlice[uint64](n)
 }
 
 // room is how many rows the open chunk still takes.
-func (b *Builder) room() int { return columnar.ChunkRows - b.n }
+func (b *Builder) room() int { return min(columnar.ChunkRows-b.n, b.capacity-b.rows) }
 
-// add appends rows: those of gs at addresses idx, with their hashes and diffs
-// (nil: all 1). There must be room for them.
-func (b *Builder) add(gs []columnar.Gatherer, idx []uint32, hash []uint64, diffs []dataflow.Diff) {
+// hashes is where the hashes of the next rows go, before they are added.
+func (b *Builder) hashes() []uint64 {
+	if b.n == 0 && b.hash == nil {
+		b.open()
+	}
+	return b.hash[b.n:]
+}
+
+// add appends rows: those of gs at addresses idx, with their diffs (nil: all
+// 1). There must be room for them, and their hashes must be in place.
+func (b *Builder) add(gs []columnar.Gatherer, idx []uint32, diffs []dataflow.Diff) {
 	if len(idx) == 0 {
 		return
 	}
-	if b.n == 0 {
+	if b.n == 0 && b.hash == nil {
 		b.open()
 	}
 	for c := range gs {
 		b.cols[c].AppendGather(&gs[c], idx)
-	}
-	if hash != nil {
-		b.hash = appendPooled(b.hash, hash)
 	}
 	b.addDiffs(len(idx), diffs)
 	b.n += len(idx)
@@ -76,7 +80,7 @@ func (b *Builder) addDiffs(n int, diffs []dataflow.Diff) {
 		return
 	}
 	if b.diffs == nil {
-		b.diffs = ones(columnar.GetSlice[dataflow.Diff](max(b.n+n, cap(b.hash)))[:b.n])
+		b.diffs = ones(columnar.GetSlice[dataflow.Diff](max(b.n+n, len(b.hash)))[:b.n])
 	}
 	if diffs != nil {
 		b.diffs = appendPooled(b.diffs, diffs)
@@ -124,7 +128,13 @@ func appendPooled[T columnar.Scalar](s, x []T) []T {
 
 // seal ends the open chunk.
 func (b *Builder) seal() {
-	ch := &Chunk{Batch: columnar.Batch{Cols: make([]*columnar.Vec, len(b.cols)), N: b.n}, Hash: b.hash, Diffs: b.diffs}
+	ch := &Chunk{Batch: columnar.Batch{Cols: make([]*columnar.Vec, len(b.cols)), N: b.n}, Diffs: b.diffs}
+	if b.layout.Unkeyed {
+		columnar.PutSlice(b.hash)
+		ch.Hash = nil
+	} else {
+		ch.Hash = b.hash[:b.n]
+	}
 	for c := range b.cols {
 		ch.Cols[c] = b.cols[c].Build()
 	}
@@ -137,6 +147,8 @@ func (b *Builder) Done(desc Description) *Batch {
 	if b.n > 0 {
 		b.seal()
 	}
+	columnar.PutSlice(b.hash) // of a chunk that got no rows
+	b.hash = nil
 	batch := newBatch(b.layout, desc, b.chunks)
 	batch.pooled = true
 	b.chunks = nil

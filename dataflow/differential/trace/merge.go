@@ -107,21 +107,20 @@ const mergePiece = 2048
 func (m *Merger) Work(fuel int) int {
 	start := m.done
 	idx := columnar.GetSlice[uint32](mergePiece)
-	hash := columnar.GetSlice[uint64](mergePiece)
 	diffs := columnar.GetSlice[dataflow.Diff](mergePiece)
 	for m.done < m.total && m.done-start < fuel {
-		m.piece(idx, hash, diffs, max(fuel-(m.done-start), 64))
+		m.piece(idx, diffs, max(fuel-(m.done-start), 64))
 	}
 	columnar.PutSlice(idx)
-	columnar.PutSlice(hash)
 	columnar.PutSlice(diffs)
 	return m.done - start
 }
 
 // piece takes up to fuel rows, as much as fits the buffers and the open chunk.
-func (m *Merger) piece(idx []uint32, hash []uint64, diffs []dataflow.Diff, fuel int) {
+func (m *Merger) piece(idx []uint32, diffs []dataflow.Diff, fuel int) {
 	limit := min(m.out.room(), len(idx), fuel)
-	idx, hash = idx[:limit], hash[:limit]
+	idx = idx[:limit]
+	hash := m.out.hashes()[:limit]
 	k := 0
 	for stop := m.done + 2*limit; k < limit && m.done < m.total && m.done < stop; {
 		from := k
@@ -136,31 +135,25 @@ func (m *Merger) piece(idx []uint32, hash []uint64, diffs []dataflow.Diff, fuel 
 		if m.some {
 			m.fetchDiffs(idx[from:k], diffs[from:k])
 		}
-		if k == limit || !m.tied() {
-			continue
+		for k < limit && m.tied() {
+			e, h, d := m.tie()
+			if d == 0 {
+				continue
+			}
+			if d != 1 && !m.some {
+				m.some = true
+				ones(diffs[:k])
+			}
+			idx[k], hash[k] = e, h
+			diffs[k] = d
+			k++
 		}
-		e, h, d := m.tie()
-		if d == 0 {
-			continue
-		}
-		if d != 1 && !m.some {
-			m.some = true
-			ones(diffs[:k])
-		}
-		idx[k], hash[k] = e, h
-		diffs[k] = d
-		k++
-	}
-	if m.layout.Unkeyed {
-		hash = nil
-	} else {
-		hash = hash[:k]
 	}
 	if !m.some {
-		m.out.add(m.gs, idx[:k], hash, nil)
+		m.out.add(m.gs, idx[:k], nil)
 		return
 	}
-	m.out.add(m.gs, idx[:k], hash, diffs[:k])
+	m.out.add(m.gs, idx[:k], diffs[:k])
 }
 
 // copyRows takes rows of one input while the other has none.

@@ -180,7 +180,8 @@ func (s *sorter) gather(gs []columnar.Gatherer, desc Description) *Batch {
 		if s.diffs != nil {
 			diffs = s.diffs[lo:hi]
 		}
-		b.add(gs, s.idx[lo:hi], s.hash[lo:hi], diffs)
+		copy(b.hashes(), s.hash[lo:hi])
+		b.add(gs, s.idx[lo:hi], diffs)
 	}
 	return b.Done(desc)
 }

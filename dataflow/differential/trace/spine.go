@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -13,22 +14,21 @@ import (
 //
 // # Merging
 //
-// Two neighbours x, y (x the older) begin to merge when y has more than half the
-// rows of x, so that sizes at least double from one batch to the older next,
-// and there are about log2(n) of them. A merge is not done at once: each
-// Append of n rows takes mergeEffort·n rows of work from every merge in
-// progress. A level of the spine is a merge of two batches of s rows each; its
-// next pair arrives when 2s more rows have come, and 2s rows of work are what
-// the merge takes: with mergeEffort > 1 it is done before. So each Append does
-// work in proportion to its own rows, times the number of levels, and no Append
-// pays for a big merge. Merges of few rows are done at once, to keep the list
-// short.
+// Two neighbours x, y (x the older) are due to merge when y has more than half
+// the rows of x, so that sizes at least double from one batch to the older next
+// and there are about log2(N/n) of them, for N rows that came n at a time. Every
+// row then takes part in so many merges; that many rows of work, and an eighth
+// more, is what Append does for each row it adds. The work goes to the smallest
+// merge first: small ones end at once and keep the list short, and the big ones
+// get what is left, which on average is what they need. So every Append does
+// about the same work, in proportion to its rows, and none pays for a big merge.
 type Spine struct {
 	layout *Layout
 	shared *shared
 
 	batches []*Batch   // guarded by shared.mu for others than the owner
 	merges  []*merging // of neighbours in batches; the owner's
+	credit  int        // rows of work that Append owes
 }
 
 // shared is what the spines of a trace have in common.
@@ -64,12 +64,9 @@ type merging struct {
 }
 
 const (
-	// mergeEffort is the rows of work per merge in progress and row appended,
-	// in quarters.
-	mergeEffort = 5
-	// mergeMin is the least work on a merge that is worth a visit.
-	mergeMin = 128
-	// mergeNow is how many rows are merged at once whatever the fuel.
+	// mergeMin is the least work that is worth a visit.
+	mergeMin = 256
+	// mergeNow is how many rows are merged at once, whatever the credit.
 	mergeNow = 1024
 	// unkeyedMax is the size beyond which unkeyed batches stay as they are.
 	unkeyedMax = 1 << 20
@@ -99,8 +96,20 @@ func (s *Spine) Append(b *Batch) {
 	s.batches = append(s.batches[:len(s.batches):len(s.batches)], b)
 	s.shared.mu.Unlock()
 	s.shared.version.Add(1)
-	s.plan(4 * b.rows)
-	s.work(b.rows * mergeEffort / 4)
+	s.plan()
+	total := 0
+	for _, x := range s.batches {
+		total += x.rows
+	}
+	levels := bits.Len(uint(total / b.rows))
+	s.credit += b.rows * levels * 9 / 8
+	if len(s.batches) > 4*levels+8 {
+		s.credit *= 2 // catch up
+	}
+	if s.credit >= mergeMin {
+		s.Work(s.credit)
+		s.credit = 0
+	}
 }
 
 // Advance says that everything before upper is complete.
@@ -112,50 +121,32 @@ func (s *Spine) Upper() dataflow.Epoch { return s.shared.clock.Upper() }
 // Work merges about fuel rows and reports whether merges are left: for the
 // owner's idle time.
 func (s *Spine) Work(fuel int) bool {
-	s.plan(mergeNow)
+	s.plan()
 	for fuel > 0 && len(s.merges) > 0 {
-		// The smallest first: it shortens the list soonest.
 		least := 0
 		for i, g := range s.merges {
 			if g.m.Remaining() < s.merges[least].m.Remaining() {
 				least = i
 			}
 		}
-		fuel -= max(s.merges[least].m.Work(fuel), 1)
-		if s.merges[least].m.Remaining() == 0 {
+		m := s.merges[least].m
+		fuel -= max(m.Work(fuel), 1)
+		if m.Remaining() == 0 {
 			s.finish(least)
-			s.plan(mergeNow)
+			s.plan()
 		}
 	}
 	return len(s.merges) > 0
 }
 
-// work gives every merge fuel rows of work.
-func (s *Spine) work(fuel int) {
-	fuel = max(fuel, mergeMin)
-	for i := len(s.merges) - 1; i >= 0; i-- {
-		g := s.merges[i]
-		// What is nearly done may as well be done.
-		if r := g.m.Remaining(); r <= fuel+fuel/4 {
-			g.m.Work(r)
-		} else {
-			g.m.Work(fuel)
-		}
-		if g.m.Remaining() == 0 {
-			s.finish(i)
-		}
-	}
-}
-
-// plan starts the merges that are due; those of at most now rows it does at once.
-func (s *Spine) plan(now int) {
-	now = max(now, mergeNow)
+// plan starts the merges that are due; the shortest it does at once.
+func (s *Spine) plan() {
 	for i := len(s.batches) - 1; i > 0; i-- {
 		a, b := s.batches[i-1], s.batches[i]
 		if !s.due(a, b) {
 			continue
 		}
-		if a.rows+b.rows > now {
+		if a.rows+b.rows > mergeNow {
 			s.merges = append(s.merges, &merging{a: a, b: b, m: NewMerger(a, b)})
 			continue
 		}
