@@ -36,7 +36,8 @@ type checkpointer struct {
 
 	// What the last checkpoint holds, by object; owned by who holds mu.
 	written map[plan.ObjectID]*storage.ObjectState
-	catalog *catalog.Snapshot // the one last stored
+	sizes   map[storage.BlockID]int64 // of the blocks in it
+	catalog *catalog.Snapshot         // the one last stored
 	count   int64
 	took    time.Duration
 }
@@ -284,6 +285,9 @@ func (p *checkpointer) write(c *Coordinator, k *cut) error {
 	for _, id := range cp.DropObjects {
 		delete(p.written, plan.ObjectID(id))
 	}
+	for _, id := range gone {
+		delete(p.sizes, id)
+	}
 	c.store.DeleteBlocks(gone...)
 	for _, f := range swaps {
 		f()
@@ -338,15 +342,17 @@ func (p *checkpointer) writeBatch(c *Coordinator, owner *trace.Spine, b *trace.B
 	d := b.Desc()
 	ref := storage.BlockRef{ID: storage.BlockID(b.ID()), Rows: int64(b.Len()), Lower: d.Lower, Upper: d.Upper, Since: d.Since}
 	if b.ID() != 0 {
+		ref.Bytes = p.sizes[ref.ID]
 		return ref, nil, nil
 	}
 	block := b.AppendBlock(make([]byte, 0, b.EncodedSize()))
-	id, _, err := c.store.WriteBlock(storage.Raw, block)
+	id, size, err := c.store.WriteBlock(storage.Raw, block)
 	if err != nil {
 		return ref, nil, err
 	}
 	b.SetID(uint64(id))
-	ref.ID = id
+	ref.ID, ref.Bytes = id, size
+	p.sizes[id] = size
 	if len(block) < mapBytes {
 		return ref, nil, nil
 	}
@@ -429,6 +435,7 @@ func (c *Coordinator) recover() error {
 	p := &c.ckpt
 	p.due = make(chan struct{}, 1)
 	p.written = map[plan.ObjectID]*storage.ObjectState{}
+	p.sizes = map[storage.BlockID]int64{}
 	cat, err := c.loadCatalog()
 	if err != nil {
 		return err
@@ -441,7 +448,13 @@ func (c *Coordinator) recover() error {
 	if cp != nil {
 		after = cp.Epoch
 		for i := range cp.Objects {
-			p.written[plan.ObjectID(cp.Objects[i].Object)] = &cp.Objects[i]
+			st := &cp.Objects[i]
+			p.written[plan.ObjectID(st.Object)] = st
+			for _, part := range st.Parts {
+				for _, b := range part.Blocks {
+					p.sizes[b.ID] = b.Bytes
+				}
+			}
 		}
 		for id, ps := range cp.Sources {
 			pos := sources.Position{}
