@@ -57,6 +57,9 @@ func (g *Gatherer) null(e uint32) bool {
 func (g *Gatherer) data(e uint32) []byte {
 	c, i := e>>g.shift, uintptr(e&(1<<g.shift-1))
 	o := (*[2]uint32)(unsafe.Add(g.offs[c], i*4))
+	if o[0] == o[1] {
+		return nil // there may be no memory at its place
+	}
 	return unsafe.Slice((*byte)(unsafe.Add(g.base[c], uintptr(o[0]))), int(o[1]-o[0]))
 }
 
@@ -140,6 +143,9 @@ func (b *Builder) gatherBytes(g *Gatherer, idx []uint32) {
 		o := *(*uint32)(unsafe.Add(g.offs[e>>shift], uintptr(e&mask)*4))
 		end := int(offs[i])
 		n := end - pos
+		if n == 0 {
+			continue // there may be no memory at its place
+		}
 		src := unsafe.Slice((*byte)(unsafe.Add(g.base[e>>shift], uintptr(o))), n)
 		copy(data[pos:end], src)
 		pos = end

@@ -78,8 +78,9 @@ func (t *groupTable) lookup(enc []uint64, keys []*columnar.Vec, hs, rows, gids, 
 	w := t.keys.words
 	fixed := len(t.keys.bytes) == 0
 	hs, gids = hs[:len(rows)], gids[:len(rows)]
-	q := unsafe.Pointer(unsafe.SliceData(enc))
+	base := unsafe.Pointer(unsafe.SliceData(enc))
 	for i, r := range rows {
+		q := unsafe.Add(base, i*w*8)
 		h := hs[i]
 		s := &t.idx.dir[h>>(t.idx.shift&63)]
 		pos := h & s.mask
@@ -99,7 +100,6 @@ func (t *groupTable) lookup(enc []uint64, keys []*columnar.Vec, hs, rows, gids, 
 			}
 			pos = (pos + 1) & s.mask
 		}
-		q = unsafe.Add(q, w*8)
 	}
 	return fresh
 }

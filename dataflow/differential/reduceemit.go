@@ -76,11 +76,9 @@ func (s *reducePart) emit(lo, hi int, out emitter) {
 	olds, news, changed := s.olds[:n], s.news[:n], s.changed[:n]
 	clear(changed)
 	at := s.t.rest * 8
-	old := unsafe.Pointer(&s.old[lo*s.plan.slots])
 	for i, g := range s.touched[lo:hi] {
 		p := unsafe.Add(s.t.at(g.gid), at)
-		olds[i], news[i] = old, p
-		old = unsafe.Add(old, s.plan.slots*8)
+		olds[i], news[i] = unsafe.Pointer(&s.old[(lo+i)*s.plan.slots]), p
 		if len(s.plan.spills) > 0 {
 			s.pools.settle(s.plan.spills, p)
 		}

@@ -117,9 +117,8 @@ func (k *rowCodec) encodeCol(c int, v *columnar.Vec, rows []uint32, base unsafe.
 	p := unsafe.Add(base, k.offs[c]*8)
 	switch k.kinds[c] {
 	case columnar.KindBool:
-		for _, r := range rows {
-			*(*uint64)(p) = boolWord(v.Bools()[r])
-			p = unsafe.Add(p, stride)
+		for i, r := range rows {
+			*(*uint64)(unsafe.Add(p, uintptr(i)*stride)) = boolWord(v.Bools()[r])
 		}
 	case columnar.KindInt16:
 		encodeInts(v.Int16s(), rows, p, stride)
@@ -129,46 +128,40 @@ func (k *rowCodec) encodeCol(c int, v *columnar.Vec, rows []uint32, base unsafe.
 		encodeInts(v.Int64s(), rows, p, stride)
 	case columnar.KindFloat32:
 		vals := v.Float32s()
-		for _, r := range rows {
-			*(*uint64)(p) = f32Word(vals[r])
-			p = unsafe.Add(p, stride)
+		for i, r := range rows {
+			*(*uint64)(unsafe.Add(p, uintptr(i)*stride)) = f32Word(vals[r])
 		}
 	case columnar.KindFloat64:
 		vals := v.Float64s()
-		for _, r := range rows {
-			*(*uint64)(p) = f64Word(vals[r])
-			p = unsafe.Add(p, stride)
+		for i, r := range rows {
+			*(*uint64)(unsafe.Add(p, uintptr(i)*stride)) = f64Word(vals[r])
 		}
 	case columnar.KindFixed16:
 		vals := v.U128s()
-		for _, r := range rows {
-			*(*[2]uint64)(p) = [2]uint64{vals[r].Hi, vals[r].Lo}
-			p = unsafe.Add(p, stride)
+		for i, r := range rows {
+			*(*[2]uint64)(unsafe.Add(p, uintptr(i)*stride)) = [2]uint64{vals[r].Hi, vals[r].Lo}
 		}
 	default:
 		_, offs, data := v.Raw()
-		for _, r := range rows {
+		for i, r := range rows {
 			b := data[offs[r]:offs[r+1]]
-			*(*[2]uint64)(p) = [2]uint64{prefixWord(b), uint64(len(b))}
-			p = unsafe.Add(p, stride)
+			*(*[2]uint64)(unsafe.Add(p, uintptr(i)*stride)) = [2]uint64{prefixWord(b), uint64(len(b))}
 		}
 	}
 	if v.HasNulls() && k.masks > 0 {
 		nulls := v.Nulls()
 		p := unsafe.Add(base, c>>6*8)
-		for _, r := range rows {
+		for i, r := range rows {
 			if nulls.Get(int(r)) {
-				*(*uint64)(p) |= 1 << (uint(c) & 63)
+				*(*uint64)(unsafe.Add(p, uintptr(i)*stride)) |= 1 << (uint(c) & 63)
 			}
-			p = unsafe.Add(p, stride)
 		}
 	}
 }
 
 func encodeInts[T int16 | int32 | int64](vals []T, rows []uint32, p unsafe.Pointer, stride uintptr) {
-	for _, r := range rows {
-		*(*uint64)(p) = intWord(int64(vals[r]))
-		p = unsafe.Add(p, stride)
+	for i, r := range rows {
+		*(*uint64)(unsafe.Add(p, uintptr(i)*stride)) = intWord(int64(vals[r]))
 	}
 }
 
