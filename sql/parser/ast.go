@@ -553,7 +553,7 @@ type Subscribe struct {
 	Query       *Query
 	Envelope    string // "", "upsert", "debezium"
 	EnvelopeKey []string
-	OrderBy     []Expr // WITHIN TIMESTAMP ORDER BY
+	OrderBy     []IndexKey // WITHIN TIMESTAMP ORDER BY
 	Snapshot    bool
 	Progress    bool
 	With        []Option

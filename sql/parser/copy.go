@@ -4,7 +4,9 @@ package parser
 func (s *stream) copyStatement() Node {
 	s.expect("copy")
 	n := &Copy{}
-	s.accept("binary")
+	if s.accept("binary") { // PostgreSQL 7 spelling
+		n.Options = []Option{{Name: "format", Value: Value{Kind: ValueString, Text: "binary"}}}
+	}
 	if s.isOp("(") {
 		s.copyQuery(n)
 		s.expect("to")
@@ -61,7 +63,7 @@ func (s *stream) copyOptions(n *Copy) {
 	paren := s.isOp("(") || s.is("with") && s.peekAt(1).val == "("
 	s.accept("with")
 	if paren {
-		n.Options = s.copyOptionList()
+		n.Options = append(n.Options, s.copyOptionList()...)
 	}
 	add := func(name string, v Value) {
 		n.Options = append(n.Options, Option{Name: name, Value: v, Pos: s.pos()})

@@ -258,10 +258,11 @@ func (s *stream) indexKeys() []IndexKey {
 	return out
 }
 
-// indexKey is `expr [COLLATE c] [opclass] [ASC|DESC] [NULLS FIRST|LAST]`.
-func (s *stream) indexKey() IndexKey {
+// indexKey is `expr [COLLATE c] [opclass] [ASC|DESC] [NULLS FIRST|LAST]`; the
+// words in stops end it.
+func (s *stream) indexKey(stops ...string) IndexKey {
 	var k IndexKey
-	stop := s.until(",", "asc", "desc", "nulls", "collate")
+	stop := s.until(append(stops, ",", "asc", "desc", "nulls", "collate")...)
 	// An operator class is a name after a column or after parentheses.
 	if n := stop - s.i; n >= 2 && identToken(s.toks[stop-1]) {
 		if before := s.toks[stop-2]; identToken(before) && n == 2 || before.kind == tokOp && before.val == ")" {
@@ -275,8 +276,8 @@ func (s *stream) indexKey() IndexKey {
 	if s.accept("collate") {
 		s.name()
 	}
-	if s.isIdent() && !s.is("nulls") {
-		s.name()
+	if s.isIdent() && !s.is("nulls") && len(stops) == 0 {
+		s.name() // operator class
 	}
 	if s.accept("desc") {
 		k.Desc, k.NullsFirst = true, true

@@ -1,6 +1,10 @@
 package parser
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
 
 // wordOptions are the options, of one word or more, whose value may be a bare
 // word or the name of an object; without the list `SSH TUNNEL t` could not be
@@ -152,8 +156,8 @@ func (s *stream) valueList() []Value {
 	for {
 		v := s.value()
 		out = append(out, v)
-		for s.peek().kind == tokWord { // 'broker' USING SSH TUNNEL t
-			out = append(out, Value{Kind: ValueIdent, Text: s.advance().val})
+		if s.is("using") {
+			s.fail(pgerror.Unsupported("USING for one of several brokers").At(s.pos()))
 		}
 		if !s.acceptOp(",") {
 			break

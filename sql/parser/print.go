@@ -175,7 +175,10 @@ func (v Value) String() string {
 
 // String is the option as SQL.
 func (o Option) String() string {
-	name := strings.ToUpper(o.Name)
+	name := o.Name
+	if !strings.ContainsAny(name, "._") {
+		name = strings.ToUpper(name)
+	}
 	if !plainOption(o.Name) {
 		name = `"` + strings.ReplaceAll(o.Name, `"`, `""`) + `"`
 	}
@@ -274,11 +277,7 @@ func (w *printer) createIndex(n *CreateIndex) {
 	w.put("ON", n.On.String())
 	w.clause("USING", QuoteIdent(n.Using), n.Using != "")
 	if len(n.Keys) > 0 {
-		parts := make([]string, len(n.Keys))
-		for i, k := range n.Keys {
-			parts[i] = k.String()
-		}
-		w.put("(" + strings.Join(parts, ", ") + ")")
+		w.put("(" + keyTexts(n.Keys) + ")")
 	}
 	w.clause("INCLUDE", identList(n.Include), len(n.Include) > 0)
 	if len(n.Distributed) > 0 {
@@ -300,6 +299,14 @@ func (k IndexKey) String() string {
 		s += " NULLS " + map[bool]string{true: "FIRST", false: "LAST"}[k.NullsFirst]
 	}
 	return s
+}
+
+func keyTexts(keys []IndexKey) string {
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = k.String()
+	}
+	return strings.Join(parts, ", ")
 }
 
 func exprTexts(es []Expr) string {

@@ -380,7 +380,7 @@ func (w *printer) subscribe(n *Subscribe) {
 		w.put("ENVELOPE", strings.ToUpper(n.Envelope), "(KEY "+identList(n.EnvelopeKey)+")")
 	}
 	if len(n.OrderBy) > 0 {
-		w.put("WITHIN TIMESTAMP ORDER BY", exprTexts(n.OrderBy))
+		w.put("WITHIN TIMESTAMP ORDER BY", keyTexts(n.OrderBy))
 	}
 	opts := n.With
 	flag := func(name string, v bool) {
@@ -428,19 +428,27 @@ func (w *printer) copy(n *Copy) {
 		stream = QuoteString(n.File)
 	}
 	w.put(stream)
-	if len(n.Options) > 0 {
-		parts := make([]string, len(n.Options))
-		for i, o := range n.Options {
-			parts[i] = QuoteIdent(o.Name)
-			if o.Value.Kind != ValueNone {
-				parts[i] += " " + o.Value.String()
-			}
-		}
-		w.put("WITH", "("+strings.Join(parts, ", ")+")")
-	}
+	w.when(len(n.Options) > 0, "WITH")
+	w.copyOptions(n.Options)
 	if n.Where != nil {
 		w.put("WHERE", n.Where.SQL)
 	}
+}
+
+// copyOptions writes options in the spelling of COPY and EXPLAIN: names are
+// one word, no equals sign.
+func (w *printer) copyOptions(opts []Option) {
+	if len(opts) == 0 {
+		return
+	}
+	parts := make([]string, len(opts))
+	for i, o := range opts {
+		parts[i] = QuoteIdent(o.Name)
+		if o.Value.Kind != ValueNone {
+			parts[i] += " " + o.Value.String()
+		}
+	}
+	w.put("(" + strings.Join(parts, ", ") + ")")
 }
 
 func (w *printer) declare(n *DeclareCursor) {
@@ -502,10 +510,10 @@ func (w *printer) explain(n *Explain) {
 		if n.Verbose {
 			word("verbose", "true")
 		}
-		w.options(opts)
+		w.copyOptions(opts)
 	} else {
 		w.put(strings.ToUpper(n.Stage))
-		w.put("PLAN")
+		w.when(n.Plan, "PLAN")
 		w.with(opts)
 		w.clause("AS", strings.ToUpper(n.Format), n.Format != "")
 		w.put("FOR")

@@ -203,8 +203,8 @@ func (s *stream) explain() Node {
 	s.expect("explain")
 	n := &Explain{}
 	if s.isOp("(") && !s.parenIsQuery() {
-		for _, o := range s.options() {
-			s.explainOption(n, o)
+		for _, o := range s.copyOptionList() {
+			n.option(o)
 		}
 	}
 	for _, st := range explainStages {
@@ -253,7 +253,7 @@ func (s *stream) parenIsQuery() bool {
 	return false
 }
 
-func (s *stream) explainOption(n *Explain, o Option) {
+func (n *Explain) option(o Option) {
 	off := o.Value.Kind != ValueNone && strings.Contains(" false off 0 ", " "+strings.ToLower(o.Value.Text)+" ")
 	switch o.Name {
 	case "format":
@@ -266,9 +266,6 @@ func (s *stream) explainOption(n *Explain, o Option) {
 		n.Stage = o.Name
 	default:
 		n.Options = append(n.Options, o)
-	}
-	if words := strings.Fields(o.Name); len(words) == 2 && words[0] == "format" {
-		n.Format = words[1]
 	}
 }
 

@@ -135,8 +135,7 @@ func (s *stream) sourceClauses(n *CreateSource) {
 		case s.is("on", "conflict"):
 			n.OnConflict = s.tableOnConflict()
 		case s.accept("check"):
-			s.accept("with")
-			e := s.parenExpr()
+			e := s.webhookCheck()
 			n.Check = &e
 		case s.is("with"):
 			n.With = append(n.With, s.withOptions()...)
@@ -147,6 +146,15 @@ func (s *stream) sourceClauses(n *CreateSource) {
 			s.unexpected()
 		}
 	}
+}
+
+// webhookCheck is `([WITH (HEADERS, BODY, …)] expr)`.
+func (s *stream) webhookCheck() Expr {
+	s.expectOp("(")
+	s.withOptions()
+	e := s.exprUntil(s.closing())
+	s.expectOp(")")
+	return e
 }
 
 // findOption is the option of that name, or nil.
@@ -300,14 +308,9 @@ func (s *stream) include() Include {
 	case "all": // INCLUDE ALL HEADERS of old spellings
 		inc.Kind = s.label()
 	}
-	if inc.Kind == "header" && inc.Header == "" || inc.Kind == "payload" {
-		if s.peek().kind == tokString {
-			inc.Header = s.str()
-		}
-		if s.isIdent() && !s.is("as") && !s.sourceClauseStarts() {
-			t := s.typeUntil(s.i + 1)
-			inc.Type = &t
-		}
+	if s.isIdent() && !s.is("as") && !s.is("bytes") && !s.sourceClauseStarts() {
+		t := s.typeUntil(s.i + 1)
+		inc.Type = &t
 	}
 	if s.accept("as") {
 		inc.Alias = s.label()

@@ -373,14 +373,6 @@ func (s *stream) exprUntil(end int) Expr {
 	return Expr{Node: sel.TargetList[0].GetResTarget().GetVal(), Base: base, SQL: sql}
 }
 
-// parenExpr is `(expr)`.
-func (s *stream) parenExpr() Expr {
-	s.expectOp("(")
-	e := s.exprUntil(s.closing())
-	s.expectOp(")")
-	return e
-}
-
 // typeUntil parses the type name in the tokens up to index end.
 func (s *stream) typeUntil(end int) TypeName {
 	if s.err != nil {

@@ -18,9 +18,9 @@ func (s *stream) subscribe(end int) *Subscribe {
 		case s.accept("envelope"):
 			s.subscribeEnvelope(n)
 		case s.accept("within", "timestamp", "order", "by"):
-			n.OrderBy = append(n.OrderBy, s.exprUntil(s.until(",", "as", "up", "with")))
+			n.OrderBy = append(n.OrderBy, s.indexKey("as", "up", "with"))
 			for s.acceptOp(",") {
-				n.OrderBy = append(n.OrderBy, s.exprUntil(s.until(",", "as", "up", "with")))
+				n.OrderBy = append(n.OrderBy, s.indexKey("as", "up", "with"))
 			}
 		case s.is("with"):
 			s.subscribeOptions(n)
