@@ -32,7 +32,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Index == b.Index && a.Depth == b.Depth
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && sameFunction(a.Fn, b.Fn) && a.Variadic == b.Variadic && equalAll(a.Args, b.Args)
+		return ok && a.Fn == b.Fn && a.Variadic == b.Variadic && equalAll(a.Args, b.Args)
 	case *Logic:
 		b, ok := b.(*Logic)
 		return ok && a.And == b.And && equalAll(a.Args, b.Args)
@@ -56,10 +56,10 @@ func Equal(a, b Expr) bool {
 		return ok && equalAll(a.Fields, b.Fields)
 	case *InList:
 		b, ok := b.(*InList)
-		return ok && sameFunction(a.Op, b.Op) && Equal(a.Arg, b.Arg) && equalAll(a.List, b.List)
+		return ok && a.Op == b.Op && Equal(a.Arg, b.Arg) && equalAll(a.List, b.List)
 	case *ArrayOp:
 		b, ok := b.(*ArrayOp)
-		return ok && a.All == b.All && sameFunction(a.Op, b.Op) && Equal(a.Left, b.Left) && Equal(a.Right, b.Right)
+		return ok && a.All == b.All && a.Op == b.Op && Equal(a.Left, b.Left) && Equal(a.Right, b.Right)
 	case *Subquery:
 		b, ok := b.(*Subquery)
 		return ok && a.Kind == b.Kind && Equal(a.Test, b.Test) && reflect.DeepEqual(a.Rel, b.Rel)
@@ -89,22 +89,6 @@ func equalCase(a, b *Case) bool {
 		}
 	}
 	return a.Else == nil || Equal(a.Else, b.Else)
-}
-
-// sameFunction compares overloads by signature: some are made on demand.
-func sameFunction(a, b *Function) bool {
-	if a == b {
-		return true
-	}
-	if a.Name != b.Name || a.Operator != b.Operator || a.Ret != b.Ret || len(a.Args) != len(b.Args) || a.Relabel != b.Relabel {
-		return false
-	}
-	for i := range a.Args {
-		if a.Args[i] != b.Args[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func equalValue(a, b *columnar.Vec) bool {

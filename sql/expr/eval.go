@@ -28,8 +28,19 @@ type Context struct {
 	FloatDigits int
 	ByteaEscape bool
 	// Setting reads a session setting; Catalog answers reg* casts and the
-	// catalog information functions. Both may be nil.
+	// catalog information functions. All may be nil.
 	Setting func(name string) (string, bool)
+	// SetSetting is set_config: it gives the value that is in force then.
+	SetSetting func(name, value string, local bool) (string, error)
+	// BackendPID identifies the session's connection; Started is when the server was.
+	BackendPID int32
+	Started    time.Time
+	// Cancel asks another session to stop its statement, or (terminate) to end;
+	// it reports whether there is such a session. Nil: there is none.
+	Cancel func(pid int32, terminate bool) bool
+	// Sleep waits for some seconds, or until the statement is cancelled.
+	Sleep   func(seconds float64) error
+	Locks   AdvisoryLocks
 	Catalog CatalogReader
 }
 
