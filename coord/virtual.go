@@ -86,18 +86,29 @@ func (e *pgEnv) Sessions() []pgcatalog.Session {
 		x.mu.Lock()
 		app, _ := x.set.base["application_name"]
 		out = append(out, pgcatalog.Session{PID: x.info.PID, User: x.user, Application: app, RemoteAddr: x.info.RemoteAddr,
-			Started: x.started, QueryStarted: x.queryAt, State: x.state, Query: x.query})
+			Started: x.started, QueryStarted: x.queryAt, State: x.state, Query: x.query, TLS: x.info.TLS})
 		x.mu.Unlock()
 	}
 	return out
 }
 
-// Prepared lists the session's prepared statements; Cursors its cursors.
+// Prepared lists the session's prepared statements.
 func (e *pgEnv) Prepared() []pgcatalog.Prepared {
 	var out []pgcatalog.Prepared
 	for _, p := range e.s.stmts {
 		if p.name != "" {
-			out = append(out, pgcatalog.Prepared{Name: p.name, SQL: p.sql, FromSQL: p.fromSQL})
+			out = append(out, pgcatalog.Prepared{Name: p.name, SQL: p.sql, Params: p.params, FromSQL: p.fromSQL})
+		}
+	}
+	return out
+}
+
+// Cursors lists the session's open cursors.
+func (e *pgEnv) Cursors() []pgcatalog.Cursor {
+	var out []pgcatalog.Cursor
+	for _, p := range e.s.portals {
+		if p.cursor {
+			out = append(out, pgcatalog.Cursor{Name: p.name, SQL: p.p.sql, Hold: p.hold, Scroll: p.scroll})
 		}
 	}
 	return out

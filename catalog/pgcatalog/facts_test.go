@@ -75,6 +75,7 @@ CREATE TEMP TABLE known_aggregates AS SELECT a.* FROM pg_aggregate a WHERE aggfn
 CREATE TEMP TABLE used_procs AS SELECT DISTINCT f AS oid FROM (
   SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript]::oid[]) f FROM pg_type WHERE oid IN (TABLE known)
   UNION ALL SELECT unnest(ARRAY[oprcode, oprrest, oprjoin]::oid[]) FROM known_operators
+  UNION ALL SELECT 3816 -- array_typanalyze
   UNION ALL SELECT castfunc FROM known_casts
   UNION ALL SELECT amproc FROM known_amprocs
   UNION ALL SELECT amhandler FROM pg_am WHERE amname IN ('heap', 'btree')

@@ -235,6 +235,14 @@ func appendOids(dst []byte, oids []uint32, lower int32) []byte {
 	return types.AppendArray(dst, types.OIDOid, []types.Dim{{Len: int32(len(oids)), Lower: lower}}, v, 0, len(oids))
 }
 
+func regtypeArray(dst []byte, ts []types.Type) []byte {
+	v := columnar.MakeFixed(columnar.KindInt64, len(ts))
+	for i, t := range ts {
+		v.Int64s()[i] = int64(t.OID)
+	}
+	return types.AppendList(dst, types.OIDRegtype, v, 0, len(ts))
+}
+
 // attrArray is an int2vector (lower 0) or int2[] (lower 1) of the attribute
 // numbers of columns.
 func attrArray(dst []byte, cols []int, lower int32) []byte {

@@ -9,6 +9,7 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Session describes a client session for pg_stat_activity.
@@ -21,13 +22,23 @@ type Session struct {
 	QueryStarted time.Time
 	State        string
 	Query        string
+	TLS          bool
 }
 
 // Prepared describes a prepared statement for pg_prepared_statements.
 type Prepared struct {
 	Name    string
 	SQL     string
+	Params  []types.Type
 	FromSQL bool
+}
+
+// Cursor describes an open cursor for pg_cursors.
+type Cursor struct {
+	Name   string
+	SQL    string
+	Hold   bool
+	Scroll bool
 }
 
 // Env is the session that reads a system catalog.
@@ -42,6 +53,7 @@ type Env interface {
 	Started() time.Time
 	Sessions() []Session
 	Prepared() []Prepared
+	Cursors() []Cursor
 }
 
 // Table is one system relation.

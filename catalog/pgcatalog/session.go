@@ -1,0 +1,244 @@
+package pgcatalog
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+func init() {
+	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
+	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
+	define(map[string]definition{
+		"pg_database":            personal(databases),
+		"pg_authid":              personal(authids),
+		"pg_roles":               personal(roles),
+		"pg_user":                personal(users),
+		"pg_shadow":              personal(users),
+		"pg_tablespace":          {compute: tablespaces},
+		"pg_settings":            live(settings),
+		"pg_stat_activity":       live(activity),
+		"pg_stat_ssl":            live(sessionSSL),
+		"pg_stat_gssapi":         live(sessionGSS),
+		"pg_stat_database":       live(databaseStats),
+		"pg_prepared_statements": live(preparedStatements),
+		"pg_cursors":             live(cursors),
+	})
+}
+
+func databases(_ *model, e Env, f *filler) {
+	f.rows(row{"oid": uint32(databaseOID), "datname": e.Database(), "datdba": uint32(roleOID), "encoding": encodingUTF8, "datlocprovider": byte('c'),
+		"datallowconn": true, "datconnlimit": -1, "dattablespace": uint32(tablespaceOID), "datcollate": "C", "datctype": "C"})
+}
+
+// role are the columns that pg_authid and pg_roles have in common: there is one
+// role, the session's, and everything is its own.
+func role(e Env) row {
+	return row{"oid": uint32(roleOID), "rolname": e.User(), "rolsuper": true, "rolinherit": true, "rolcreaterole": true, "rolcreatedb": true,
+		"rolcanlogin": true, "rolreplication": true, "rolbypassrls": true, "rolconnlimit": -1}
+}
+
+func authids(_ *model, e Env, f *filler) { f.rows(role(e)) }
+
+func roles(_ *model, e Env, f *filler) {
+	r := role(e)
+	r["rolpassword"] = "********"
+	f.rows(r)
+}
+
+func users(_ *model, e Env, f *filler) {
+	r := row{"usename": e.User(), "usesysid": uint32(roleOID), "usecreatedb": true, "usesuper": true, "userepl": true, "usebypassrls": true}
+	if f.rel.name == "pg_user" {
+		r["passwd"] = "********"
+	}
+	f.rows(r)
+}
+
+func tablespaces(_ *model, _ Env, f *filler) {
+	f.rows(row{"oid": uint32(tablespaceOID), "spcname": "pg_default", "spcowner": uint32(roleOID)},
+		row{"oid": uint32(1664), "spcname": "pg_global", "spcowner": uint32(roleOID)})
+}
+
+// settingFact is what PostgreSQL says of a setting.
+type settingFact struct {
+	unit, category, context, kind, low, high, enum, boot string // "" for NULL
+}
+
+var settingFacts = sync.OnceValue(func() map[string]settingFact {
+	m := map[string]settingFact{}
+	t := readRows("pg_settings")
+	for i := range t.rows {
+		get := func(col string) string {
+			if s := t.get(i, col); s != factNull {
+				return copyEscapes.Replace(s)
+			}
+			return ""
+		}
+		m[strings.ToLower(get("name"))] = settingFact{unit: get("unit"), category: get("category"), context: get("context"), kind: get("vartype"),
+			low: get("min_val"), high: get("max_val"), enum: get("enumvals"), boot: get("boot_val")}
+	}
+	return m
+})
+
+// settingFactOf describes a setting, also one that PostgreSQL does not have.
+func settingFactOf(s [3]string) settingFact {
+	if x, ok := settingFacts()[strings.ToLower(s[0])]; ok {
+		return x
+	}
+	x := settingFact{category: "Customized Options", context: "user", kind: "string", boot: s[1]}
+	switch _, err := strconv.Atoi(s[1]); {
+	case err == nil:
+		x.kind = "integer"
+	case s[1] == "on" || s[1] == "off":
+		x.kind = "bool"
+	}
+	return x
+}
+
+// inUnit is a setting's value as a number of its unit: 4MB is 4096 of kB.
+func inUnit(v, unit string) string {
+	i := strings.IndexFunc(v, func(r rune) bool { return r < '0' || r > '9' })
+	if i <= 0 || unit == "" {
+		return v
+	}
+	sizes := map[string]int64{"B": 1, "kB": 1 << 10, "8kB": 1 << 13, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40,
+		"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+	n, err := strconv.ParseInt(v[:i], 10, 64)
+	from, to := sizes[strings.TrimSpace(v[i:])], sizes[unit]
+	if err != nil || from == 0 || to == 0 {
+		return v
+	}
+	return strconv.FormatInt(n*from/to, 10)
+}
+
+func settings(_ *model, e Env, f *filler) {
+	ss := slices.Clone(e.Settings())
+	slices.SortFunc(ss, func(a, b [3]string) int { return strings.Compare(strings.ToLower(a[0]), strings.ToLower(b[0])) })
+	facts := make([]settingFact, len(ss))
+	for i, s := range ss {
+		facts[i] = settingFactOf(s)
+	}
+	f.n = len(ss)
+	value := func(i int) string { return inUnit(ss[i][1], facts[i].unit) }
+	f.text("name", func(i int) string { return ss[i][0] })
+	f.text("setting", value)
+	f.some("unit", func(i int) string { return facts[i].unit })
+	f.text("category", func(i int) string { return facts[i].category })
+	f.text("short_desc", func(i int) string { return ss[i][2] })
+	f.text("context", func(i int) string { return facts[i].context })
+	f.text("vartype", func(i int) string { return facts[i].kind })
+	f.text("source", func(i int) string {
+		if value(i) == facts[i].boot {
+			return "default"
+		}
+		return "session"
+	})
+	f.some("min_val", func(i int) string { return facts[i].low })
+	f.some("max_val", func(i int) string { return facts[i].high })
+	f.each("enumvals", func(i int, b *columnar.Builder) {
+		if facts[i].enum == "" || types.ParseText(b, types.Of(types.OIDTextArray), facts[i].enum, nil) != nil {
+			b.Null()
+		}
+	})
+	f.text("boot_val", func(i int) string { return facts[i].boot })
+	f.same("reset_val", "boot_val")
+	f.all(false, "pending_restart")
+}
+
+func activity(_ *model, e Env, f *filler) {
+	ss := e.Sessions()
+	slices.SortFunc(ss, func(a, b Session) int { return int(int64(a.PID) - int64(b.PID)) })
+	f.n = len(ss)
+	addr := func(i int) (host string, port int) {
+		host, p, err := net.SplitHostPort(ss[i].RemoteAddr)
+		if err != nil || net.ParseIP(host) == nil {
+			return "", -1
+		}
+		port, err = strconv.Atoi(p)
+		if err != nil {
+			return host, -1
+		}
+		return host, port
+	}
+	f.all(uint32(databaseOID), "datid")
+	f.all(e.Database(), "datname")
+	f.int("pid", func(i int) int64 { return int64(ss[i].PID) })
+	f.all(uint32(roleOID), "usesysid")
+	f.text("usename", func(i int) string { return ss[i].User })
+	f.text("application_name", func(i int) string { return ss[i].Application })
+	f.each("client_addr", func(i int, b *columnar.Builder) {
+		host, _ := addr(i)
+		if host == "" || types.ParseText(b, f.rel.columns[f.rel.index["client_addr"]].Type, host, nil) != nil {
+			b.Null()
+		}
+	})
+	f.int("client_port", func(i int) int64 { _, p := addr(i); return int64(p) })
+	f.time("backend_start", func(i int) time.Time { return ss[i].Started })
+	f.time("query_start", func(i int) time.Time { return ss[i].QueryStarted })
+	f.same("state_change", "query_start")
+	f.each("xact_start", func(i int, b *columnar.Builder) {
+		if ss[i].State == "idle" {
+			b.Null()
+		} else {
+			appendTime(b, ss[i].QueryStarted)
+		}
+	})
+	f.some("state", func(i int) string { return ss[i].State })
+	f.text("query", func(i int) string { return ss[i].Query })
+	f.all("client backend", "backend_type")
+}
+
+func sessionSSL(_ *model, e Env, f *filler) {
+	ss := e.Sessions()
+	f.n = len(ss)
+	f.int("pid", func(i int) int64 { return int64(ss[i].PID) })
+	f.bool("ssl", func(i int) bool { return ss[i].TLS })
+}
+
+func sessionGSS(_ *model, e Env, f *filler) {
+	ss := e.Sessions()
+	f.n = len(ss)
+	f.int("pid", func(i int) int64 { return int64(ss[i].PID) })
+	f.all(false, "gss_authenticated", "encrypted")
+}
+
+func databaseStats(_ *model, e Env, f *filler) {
+	f.n = 1
+	f.all(uint32(databaseOID), "datid")
+	f.all(e.Database(), "datname")
+	f.all(len(e.Sessions()), "numbackends")
+	for _, c := range f.rel.columns[3:] {
+		if c.Name != "checksum_failures" && c.Type != types.TimestampTZ {
+			f.all(0, c.Name)
+		}
+	}
+	f.all(e.Started(), "stats_reset")
+}
+
+func preparedStatements(_ *model, e Env, f *filler) {
+	ps := e.Prepared()
+	slices.SortFunc(ps, func(a, b Prepared) int { return strings.Compare(a.Name, b.Name) })
+	f.n = len(ps)
+	f.text("name", func(i int) string { return ps[i].Name })
+	f.text("statement", func(i int) string { return ps[i].SQL })
+	f.extend("parameter_types", func(i int, dst []byte) []byte { return regtypeArray(dst, ps[i].Params) })
+	f.bool("from_sql", func(i int) bool { return ps[i].FromSQL })
+	f.all(0, "generic_plans", "custom_plans")
+}
+
+func cursors(_ *model, e Env, f *filler) {
+	cs := e.Cursors()
+	slices.SortFunc(cs, func(a, b Cursor) int { return strings.Compare(a.Name, b.Name) })
+	f.n = len(cs)
+	f.text("name", func(i int) string { return cs[i].Name })
+	f.text("statement", func(i int) string { return cs[i].SQL })
+	f.bool("is_holdable", func(i int) bool { return cs[i].Hold })
+	f.all(false, "is_binary")
+	f.bool("is_scrollable", func(i int) bool { return cs[i].Scroll })
+}
