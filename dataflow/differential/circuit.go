@@ -54,6 +54,7 @@ type Circuit struct {
 	imports []*imported
 	touched []*Arrangement // with a delta in this step
 	commits []commit
+	probed  []probed
 }
 
 // New makes an empty circuit.
@@ -153,6 +154,13 @@ func (c *Circuit) Step(epoch dataflow.Epoch) {
 		m.t.AppendBatches(m.parts)
 	}
 	c.commits = c.commits[:0]
+	for i, p := range c.probed {
+		c.probed[i] = probed{}
+		for _, s := range p.t.Spines() {
+			s.Probed(p.rows / len(p.t.Spines()))
+		}
+	}
+	c.probed = c.probed[:0]
 	c.clock.Advance(epoch + 1)
 }
 

@@ -76,7 +76,9 @@ type countMap struct {
 
 // Step outputs, for each row of the delta, what its result has changed by.
 func (m *countMap) Step(x *Context) {
-	x.ForEach(m.a.deltaRows(), func(p int, out *Emitter) {
+	rows := m.a.deltaRows()
+	x.Probed(m.a, rows)
+	x.ForEach(rows, func(p int, out *Emitter) {
 		delta := m.a.Delta(p)
 		if len(delta.Batches) == 0 {
 			return
@@ -153,7 +155,10 @@ type countMerge struct {
 // Step goes over the rows that changed in a, then over those that changed in b
 // only.
 func (m *countMerge) Step(x *Context) {
-	x.ForEach(m.a.deltaRows()+m.b.deltaRows(), func(p int, out *Emitter) {
+	rows := m.a.deltaRows() + m.b.deltaRows()
+	x.Probed(m.a, rows)
+	x.Probed(m.b, rows)
+	x.ForEach(rows, func(p int, out *Emitter) {
 		da, db := m.a.Delta(p), m.b.Delta(p)
 		oldA, oldB := m.a.Old(p), m.b.Old(p)
 		each := func(delta trace.Reader, f func(ch *trace.Chunk, keys []*columnar.Vec)) {

@@ -110,10 +110,10 @@ type join struct {
 
 // Step joins the deltas.
 func (j *join) Step(x *Context) {
-	rows := j.l.deltaRows()
-	if j.r != j.l {
-		rows += j.r.deltaRows()
-	}
+	dl, dr := j.l.deltaRows(), j.r.deltaRows()
+	rows := dl + dr
+	x.Probed(j.r, dl)
+	x.Probed(j.l, dr)
 	var shared *pairs // inline, all partitions write to one
 	x.ForEach(rows, func(p int, out *Emitter) {
 		w := shared

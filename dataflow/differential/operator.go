@@ -275,3 +275,16 @@ type commit struct {
 func (x *Context) Commit(t *trace.Trace, parts []*trace.Batch) {
 	x.c.commits = append(x.c.commits, commit{t, parts})
 }
+
+type probed struct {
+	t    *trace.Trace
+	rows int
+}
+
+// Probed tells that the step looked up so many rows in an arrangement: after
+// the step its batches are merged the more.
+func (x *Context) Probed(a *Arrangement, rows int) {
+	if a.trace != nil && a.im == nil && rows > 0 {
+		x.c.probed = append(x.c.probed, probed{a.trace, rows})
+	}
+}

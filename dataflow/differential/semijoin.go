@@ -19,7 +19,10 @@ type halfJoin struct {
 
 // Step computes both parts.
 func (j *halfJoin) Step(x *Context) {
-	rows := j.l.deltaRows() + j.r.deltaRows()
+	dl, dr := j.l.deltaRows(), j.r.deltaRows()
+	rows := dl + dr
+	x.Probed(j.r, dl)
+	x.Probed(j.l, dr)
 	x.ForEach(rows, func(p int, out *Emitter) {
 		w := newPairs(j.pairing, out)
 		dl, dr := j.l.Delta(p), j.r.Delta(p)

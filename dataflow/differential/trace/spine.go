@@ -29,6 +29,7 @@ type Spine struct {
 	batches []*Batch   // guarded by shared.mu for others than the owner
 	merges  []*merging // of neighbours in batches; the owner's
 	credit  int        // rows of work that Append owes
+	probes  int        // rows that were looked up since a merge was made for that
 }
 
 // shared is what the spines of a trace have in common.
@@ -68,6 +69,8 @@ const (
 	mergeMin = 256
 	// mergeNow is how many rows are merged at once, whatever the credit.
 	mergeNow = 1024
+	// probesWorth is how many rows of merging a lookup is worth.
+	probesWorth = 4
 	// unkeyedMax is the size beyond which unkeyed batches stay as they are.
 	unkeyedMax = 1 << 20
 )
@@ -137,6 +140,28 @@ func (s *Spine) Work(fuel int) bool {
 		}
 	}
 	return len(s.merges) > 0
+}
+
+// Probed tells that so many rows were looked up, which costs the more the more
+// batches there are. It does work in proportion: on the merges that are there,
+// and, when those are done, on merging what is not due. A collection that is
+// read and no longer changes ends as one batch.
+func (s *Spine) Probed(rows int) {
+	if len(s.batches) < 2 {
+		return
+	}
+	s.probes += rows
+	if len(s.merges) > 0 {
+		s.Work(max(rows, mergeMin))
+		return
+	}
+	n := len(s.batches)
+	a, b := s.batches[n-2], s.batches[n-1]
+	if a.rows+b.rows > probesWorth*s.probes || s.layout.Unkeyed || s.held(a, b) {
+		return
+	}
+	s.probes = 0
+	s.merges = append(s.merges, &merging{a: a, b: b, m: NewMerger(a, b)})
 }
 
 // plan starts the merges that are due; the shortest it does at once.
