@@ -1,6 +1,21 @@
 package pgcatalog
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
+
+// keywords are the words that need quotes as names.
+var keywords = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	t := readRows("keywords")
+	for i := range t.rows {
+		if t.get(i, "catcode") != "U" {
+			m[t.get(i, "word")] = true
+		}
+	}
+	return m
+})
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
@@ -35,4 +50,18 @@ func words(sql string) []string {
 		}
 	}
 	return out
+}
+
+// quoteIdent writes an identifier as quote_ident does: with quotes where it
+// needs them.
+func quoteIdent(s string) string {
+	plain := s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] == '_')
+	for i := 0; i < len(s) && plain; i++ {
+		c := s[i]
+		plain = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_'
+	}
+	if plain && !keywords()[s] {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }

@@ -1,0 +1,275 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+func init() {
+	cached := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f} }
+	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
+	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
+	define(map[string]definition{
+		"pg_description": cached(descriptions),
+		"pg_depend":      cached(depends),
+		"pg_rewrite":     cached(rewrites),
+		"pg_tables":      personal(pgTables),
+		"pg_views":       personal(pgViews),
+		"pg_matviews":    personal(pgMatviews),
+		"pg_indexes":     cached(pgIndexes),
+	})
+	for _, prefix := range []string{"pg_stat_", "pg_stat_xact_", "pg_statio_"} {
+		for _, which := range []string{"all", "sys", "user"} {
+			define(map[string]definition{
+				prefix + which + "_tables":  live(tableStats),
+				prefix + which + "_indexes": cached(indexStats),
+			})
+		}
+	}
+}
+
+// description is a row of pg_description.
+type description struct {
+	obj, class uint32
+	sub        int
+	text       string
+}
+
+func (m *model) descriptions() []description {
+	var out []description
+	for _, s := range m.schemas {
+		switch s.OID {
+		case nspCatalog:
+			out = append(out, description{s.OID, oidPgNamespace, 0, "system catalog schema"})
+		case 2200:
+			out = append(out, description{s.OID, oidPgNamespace, 0, "standard public schema"})
+		}
+	}
+	for _, r := range m.rels {
+		if r.obj == nil {
+			continue
+		}
+		if r.obj.Comment != "" {
+			out = append(out, description{r.oid, oidPgClass, 0, r.obj.Comment})
+		}
+		if r.table != nil {
+			continue // its columns are those of the table
+		}
+		for num, c := range r.attrs {
+			if c.Comment != "" {
+				out = append(out, description{r.oid, oidPgClass, num, c.Comment})
+			}
+		}
+	}
+	return out
+}
+
+func descriptions(m *model, _ Env, f *filler) {
+	ds := m.descriptions()
+	f.n = len(ds)
+	f.oid("objoid", func(i int) uint32 { return ds[i].obj })
+	f.oid("classoid", func(i int) uint32 { return ds[i].class })
+	f.int("objsubid", func(i int) int64 { return int64(ds[i].sub) })
+	f.text("description", func(i int) string { return ds[i].text })
+}
+
+// depend is a row of pg_depend: an object, and what it refers to.
+type depend struct {
+	class, obj       uint32
+	sub              int
+	refClass, refObj uint32
+	refSub           int
+	kind             byte
+}
+
+// depends lists what user objects depend on, as far as PostgreSQL would: not on
+// what belongs to the system.
+func (m *model) depends() []depend {
+	var out []depend
+	add := func(class, obj, refClass, refObj uint32, refSub int, kind byte) {
+		out = append(out, depend{class, obj, 0, refClass, refObj, refSub, kind})
+	}
+	for _, r := range m.rels {
+		if r.system() {
+			continue
+		}
+		if r.table != nil {
+			if r.constraint != 0 {
+				add(oidPgClass, r.oid, oidPgConstr, r.oid, 0, 'i')
+				continue
+			}
+			for _, k := range r.key {
+				add(oidPgClass, r.oid, oidPgClass, r.table.oid, k+1, 'a')
+			}
+			continue
+		}
+		add(oidPgType, r.arrayType, oidPgType, r.rowType, 0, 'i')
+		add(oidPgType, r.rowType, oidPgClass, r.oid, 0, 'i')
+		add(oidPgClass, r.oid, oidPgNamespace, r.nsp, 0, 'n')
+		if p := m.snap.ByID(r.obj.Parent); p != nil {
+			add(oidPgClass, r.oid, oidPgClass, p.OID, 0, 'a')
+		}
+		if r.isView() {
+			rule := implied(r.oid, impliedRule)
+			add(oidPgRewrite, rule, oidPgClass, r.oid, 0, 'i')
+			add(oidPgRewrite, rule, oidPgClass, r.oid, 0, 'n')
+			for _, d := range r.obj.Deps {
+				if o := m.snap.ByID(d); o != nil && m.byOID[o.OID] != nil && !m.byOID[o.OID].system() {
+					add(oidPgRewrite, rule, oidPgClass, o.OID, 0, 'n')
+				}
+			}
+		}
+	}
+	for _, c := range m.constraints() {
+		for _, k := range c.key {
+			add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'a')
+		}
+	}
+	for i, d := range m.defaults() {
+		add(oidPgAttrdef, attrdefOID(i), oidPgClass, d.rel.oid, d.num, 'a')
+	}
+	return out
+}
+
+func depends(m *model, _ Env, f *filler) {
+	ds := m.depends()
+	f.n = len(ds)
+	f.oid("classid", func(i int) uint32 { return ds[i].class })
+	f.oid("objid", func(i int) uint32 { return ds[i].obj })
+	f.int("objsubid", func(i int) int64 { return int64(ds[i].sub) })
+	f.oid("refclassid", func(i int) uint32 { return ds[i].refClass })
+	f.oid("refobjid", func(i int) uint32 { return ds[i].refObj })
+	f.int("refobjsubid", func(i int) int64 { return int64(ds[i].refSub) })
+	f.char("deptype", func(i int) byte { return ds[i].kind })
+}
+
+// ofKind are the relations of the given kinds.
+func (m *model) ofKind(kinds string) []*rel {
+	var out []*rel
+	for _, r := range m.rels {
+		if strings.IndexByte(kinds, r.kind) >= 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func rewrites(m *model, _ Env, f *filler) {
+	var rs []*rel
+	for _, r := range m.ofKind("vm") {
+		if !r.system() {
+			rs = append(rs, r)
+		}
+	}
+	f.n = len(rs)
+	f.oid("oid", func(i int) uint32 { return implied(rs[i].oid, impliedRule) })
+	f.all("_RETURN", "rulename")
+	f.oid("ev_class", func(i int) uint32 { return rs[i].oid })
+	f.all(byte('1'), "ev_type")
+	f.all(byte('O'), "ev_enabled")
+	f.all(true, "is_instead")
+	f.all("<>", "ev_qual")
+	f.text("ev_action", func(i int) string { return rs[i].obj.Query })
+}
+
+// viewDef is what pg_get_viewdef gives, "" for system views.
+func (r *rel) viewDef() string {
+	if r.obj == nil || !r.isView() || r.obj.Query == "" {
+		return ""
+	}
+	return " " + strings.TrimRight(r.obj.Query, " ;\n") + ";"
+}
+
+func (m *model) relColumns(f *filler, rs []*rel, schema, name, owner string, user string) {
+	f.n = len(rs)
+	f.text(schema, func(i int) string { return rs[i].schema })
+	f.text(name, func(i int) string { return rs[i].name })
+	if owner != "" {
+		f.all(user, owner)
+	}
+}
+
+func pgTables(m *model, e Env, f *filler) {
+	rs := m.ofKind("r")
+	m.relColumns(f, rs, "schemaname", "tablename", "tableowner", e.User())
+	f.bool("hasindexes", func(i int) bool { return len(rs[i].indexes) > 0 })
+	f.all(false, "hasrules", "hastriggers", "rowsecurity")
+}
+
+func pgViews(m *model, e Env, f *filler) {
+	rs := m.ofKind("v")
+	m.relColumns(f, rs, "schemaname", "viewname", "viewowner", e.User())
+	f.some("definition", func(i int) string { return rs[i].viewDef() })
+}
+
+func pgMatviews(m *model, e Env, f *filler) {
+	rs := m.ofKind("m")
+	m.relColumns(f, rs, "schemaname", "matviewname", "matviewowner", e.User())
+	f.bool("hasindexes", func(i int) bool { return len(rs[i].indexes) > 0 })
+	f.all(true, "ispopulated")
+	f.some("definition", func(i int) string { return rs[i].viewDef() })
+}
+
+func pgIndexes(m *model, _ Env, f *filler) {
+	xs := m.indexRels()
+	f.n = len(xs)
+	f.text("schemaname", func(i int) string { return xs[i].schema })
+	f.text("tablename", func(i int) string { return xs[i].table.name })
+	f.text("indexname", func(i int) string { return xs[i].name })
+	f.text("indexdef", func(i int) string { return xs[i].indexDef() })
+}
+
+// inStatistics chooses relations by the name of a statistics view: all, the
+// system's or the users'.
+func inStatistics(view string, r *rel) bool {
+	system := r.nsp == nspCatalog || r.schema == "information_schema"
+	switch {
+	case strings.Contains(view, "_sys_"):
+		return system
+	case strings.Contains(view, "_user_"):
+		return !system
+	}
+	return true
+}
+
+func statRels(rs []*rel, view string) []*rel {
+	var out []*rel
+	for _, r := range rs {
+		if inStatistics(view, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// zeros fills the counters of a statistics view: nothing is counted.
+func (f *filler) zeros() {
+	for i, c := range f.rel.columns {
+		if c.Type.OID == types.OIDInt8 && f.cols[i] == nil {
+			f.cols[i] = columnar.MakeFixed(columnar.KindInt64, f.n)
+		}
+	}
+}
+
+func tableStats(m *model, e Env, f *filler) {
+	rs := statRels(m.ofKind("rm"), f.rel.name)
+	m.relColumns(f, rs, "schemaname", "relname", "", "")
+	f.oid("relid", func(i int) uint32 { return rs[i].oid })
+	if _, ok := f.rel.index["n_live_tup"]; ok {
+		f.int("n_live_tup", func(i int) int64 { return int64(max(m.tuples(e, rs[i]), 0)) })
+	}
+	f.zeros()
+}
+
+func indexStats(m *model, _ Env, f *filler) {
+	xs := statRels(m.indexRels(), f.rel.name)
+	f.n = len(xs)
+	f.oid("relid", func(i int) uint32 { return xs[i].table.oid })
+	f.oid("indexrelid", func(i int) uint32 { return xs[i].oid })
+	f.text("schemaname", func(i int) string { return xs[i].schema })
+	f.text("relname", func(i int) string { return xs[i].table.name })
+	f.text("indexrelname", func(i int) string { return xs[i].name })
+	f.zeros()
+}
