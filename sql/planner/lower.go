@@ -25,9 +25,14 @@ import (
 
 // ref is an outer column by the scope it belongs to: scopes are numbered from
 // the outermost, so that the number does not depend on where the reference is.
-type ref struct{ scope, index int }
+type ref struct {
+	scope, index int
+	image        bool // not the column but its bits: see domainOf
+}
 
-// domain is the rows for which a correlated tree is computed.
+// domain is the rows for which a correlated tree is computed. A column whose
+// equal values may differ in their bits (1.0 and 1.00) is followed by its image,
+// so that what groups by the domain's columns does not mix them up.
 type domain struct {
 	rel  plan.Rel // distinct rows
 	cols []plan.Column
@@ -93,13 +98,15 @@ func (lo *lowerer) refs(r plan.Rel, depth int, found map[ref]int) {
 	visit := func(n plan.Rel, level int) {
 		plan.Exprs(n, func(e expr.Expr) {
 			mapOuterExpr(e, level, func(c *expr.OuterColumn, _ int) expr.Expr {
-				found[ref{depth + level - c.Depth, c.Index}]++
+				found[ref{scope: depth + level - c.Depth, index: c.Index}]++
 				return c
 			})
 		})
 		if g, ok := n.(*plan.LocalGet); ok && lo.lets[g.ID] != nil {
 			for _, x := range lo.lets[g.ID].dom.refs {
-				found[x]++
+				if !x.image {
+					found[x]++
+				}
 			}
 		}
 	}
@@ -129,7 +136,7 @@ func (lo *lowerer) correlated(r plan.Rel, depth int) bool {
 }
 
 // scopeOf is the scope of an outer column at a depth.
-func scopeOf(c *expr.OuterColumn, depth int) ref { return ref{depth - c.Depth, c.Index} }
+func scopeOf(c *expr.OuterColumn, depth int) ref { return ref{scope: depth - c.Depth, index: c.Index} }
 
 // resolve replaces the outer columns of e by the domain's columns, which begin
 // at column base.
@@ -334,14 +341,17 @@ func (lo *lowerer) substitute(in plan.Rel, preds []expr.Expr, d *domain, depth i
 // sameDomain are the conditions that two correlated sides are of the same row
 // of the domain; l and r are where its columns begin.
 func sameDomain(d *domain, l, r int, lp, rp []bool) []expr.Expr {
-	out := make([]expr.Expr, len(d.cols))
+	out := make([]expr.Expr, 0, len(d.cols))
 	for i, c := range d.cols {
+		if d.refs[i].image {
+			continue
+		}
 		a := &expr.Column{Index: l + i, Typ: c.Type, Name: c.Name}
 		b := &expr.Column{Index: r + i, Typ: c.Type, Name: c.Name}
 		if c.NotNull || lp[i] || rp[i] {
-			out[i] = equal(a, b)
+			out = append(out, equal(a, b))
 		} else {
-			out[i] = plan.Same(a, b)
+			out = append(out, plan.Same(a, b))
 		}
 	}
 	return out

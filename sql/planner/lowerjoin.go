@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // join lowers a join whose sides do not refer to each other.
@@ -128,7 +129,7 @@ func (lo *lowerer) lateral(j *plan.Join, d *domain, depth int) lowered {
 	}
 	nl := plan.Arity(j.Left)
 	left, bindLeft := lo.share(l.rel)
-	inner := domainOf(left, nl, found, d, depth)
+	inner := domainOf(left, nl, found, d)
 	var bindDomain func(plan.Rel) plan.Rel
 	inner.rel, bindDomain = lo.share(inner.rel)
 	out := lo.apply(j, left, l, inner, d, depth)
@@ -209,7 +210,7 @@ func localGet(id int, value plan.Rel) *plan.LocalGet {
 
 // domainOf is the distinct combinations of the columns of left (nl columns of
 // its own, then those of d) that the right side refers to.
-func domainOf(left plan.Rel, nl int, found map[ref]int, d *domain, depth int) *domain {
+func domainOf(left plan.Rel, nl int, found map[ref]int, d *domain) *domain {
 	inner := &domain{of: make(map[ref]int, len(found))}
 	for x := range found {
 		inner.refs = append(inner.refs, x)
@@ -220,13 +221,27 @@ func domainOf(left plan.Rel, nl int, found map[ref]int, d *domain, depth int) *d
 		}
 		return a.index - b.index
 	})
-	pick := make([]int, len(inner.refs))
-	for i, x := range inner.refs {
-		inner.of[x] = i
-		pick[i] = leftColumn(x, nl, d, depth)
+	cols := left.Columns()
+	p := &plan.Project{Input: left}
+	refs := inner.refs
+	inner.refs = nil
+	var pick []int
+	add := func(x ref, e expr.Expr, c plan.Column) {
+		inner.of[x] = len(inner.refs)
+		inner.refs = append(inner.refs, x)
+		p.Exprs, p.Cols = append(p.Exprs, e), append(p.Cols, c)
 	}
-	inner.rel = project(left, pick)
-	inner.cols = inner.rel.Columns()
+	for _, x := range refs {
+		at := leftColumn(x, nl, d)
+		pick = append(pick, at)
+		e := plan.RefTo(cols, at)
+		add(x, e, cols[at])
+		if !plan.BitEqual(e.Typ) {
+			x.image = true
+			add(x, plan.Image(e), plan.Column{Name: cols[at].Name, Type: types.Bytea, NotNull: cols[at].NotNull})
+		}
+	}
+	inner.rel, inner.cols = projection(left, p.Exprs, p.Cols), p.Cols
 	for _, k := range plan.Keys(left) {
 		if plan.Subset(k, pick) {
 			return inner
@@ -236,13 +251,15 @@ func domainOf(left plan.Rel, nl int, found map[ref]int, d *domain, depth int) *d
 	return inner
 }
 
-// leftColumn is where the left side of a lateral join at depth has an outer
-// column of the right side.
-func leftColumn(x ref, nl int, d *domain, depth int) int {
-	if x.scope == depth {
-		return x.index
+// leftColumn is where the left side of a lateral join (nl columns of its own,
+// then those of d) has an outer column of the right side.
+func leftColumn(x ref, nl int, d *domain) int {
+	if d != nil {
+		if at, ok := d.of[x]; ok {
+			return nl + at
+		}
 	}
-	return nl + d.of[x]
+	return x.index
 }
 
 // apply joins the lowered right side of a lateral join back to the left.
@@ -265,8 +282,11 @@ func (lo *lowerer) apply(j *plan.Join, left plan.Rel, l lowered, inner, d *domai
 		on = nil // applied below, over what the empty groups give
 	}
 	for i, x := range inner.refs {
+		if x.image {
+			continue
+		}
 		c := inner.cols[i]
-		a := &expr.Column{Index: leftColumn(x, nl, d, depth), Typ: c.Type, Name: c.Name}
+		a := &expr.Column{Index: leftColumn(x, nl, d), Typ: c.Type, Name: c.Name}
 		b := &expr.Column{Index: widthL + nr + i, Typ: c.Type, Name: c.Name}
 		if c.NotNull || r.plain[i] {
 			on = append(on, equal(a, b))

@@ -244,6 +244,9 @@ func (lo *lowerer) localGet(r *plan.LocalGet, d *domain) lowered {
 	width := len(g.Cols)
 	j := &plan.Join{Kind: plan.JoinInner, Left: g, Right: d.rel}
 	for i, x := range b.dom.refs {
+		if x.image {
+			continue
+		}
 		at := d.of[x]
 		left := plan.RefTo(g.Cols, n+i)
 		right := &expr.Column{Index: width + at, Typ: d.cols[at].Type, Name: d.cols[at].Name}

@@ -56,3 +56,37 @@ func evalSame(_ *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar
 	}
 	return out
 }
+
+// image is the bits of a value as bytes. Rows that are grouped or partitioned
+// by a value and its image are told apart as *= does.
+var image = &expr.Function{
+	Name:   "image",
+	Args:   []types.Type{types.Of(types.OIDAny)},
+	Ret:    types.Bytea,
+	Strict: true,
+	Total:  true,
+	Eval:   evalImage,
+}
+
+// Image is the bits of e as bytes.
+func Image(e expr.Expr) expr.Expr {
+	return &expr.Call{Fn: image, Args: []expr.Expr{e}, Typ: types.Bytea}
+}
+
+func evalImage(_ *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar.Vec {
+	v := args[0]
+	w := v.Kind().Width()
+	if w == 0 {
+		return v
+	}
+	raw, _, _ := v.Raw()
+	b := columnar.NewBuilder(columnar.KindBytes, n)
+	for i := range n {
+		if v.Null(i) {
+			b.Null()
+		} else {
+			b.Bytes(raw[i*w : (i+1)*w])
+		}
+	}
+	return b.Build()
+}
