@@ -372,16 +372,56 @@ func (p *checkpointer) writeBatch(c *Coordinator, owner *trace.Spine, b *trace.B
 
 // openBatch opens a batch over its mapped block.
 func (c *Coordinator) openBatch(id storage.BlockID) (*trace.Batch, error) {
-	data, release, err := c.store.OpenBlock(id)
+	data, unmap, err := c.store.OpenBlock(id)
 	if err != nil {
 		return nil, err
 	}
+	release := c.blocks.open(unmap)
 	b, err := trace.OpenBlock(data, uint64(id), release)
 	if err != nil {
 		release()
 		return nil, fmt.Errorf("block %v: %w", id, err)
 	}
 	return b, nil
+}
+
+// openBlocks are the mapped blocks in use. What the batches of collections and
+// dataflows still hold at the end is released together.
+type openBlocks struct {
+	mu   sync.Mutex
+	next uint64
+	held map[uint64]func()
+}
+
+// open notes a block and gives the function that releases it, once.
+func (o *openBlocks) open(unmap func()) (release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held == nil {
+		o.held = map[uint64]func(){}
+	}
+	o.next++
+	n := o.next
+	o.held[n] = unmap
+	return func() {
+		o.mu.Lock()
+		f := o.held[n]
+		delete(o.held, n)
+		o.mu.Unlock()
+		if f != nil {
+			f()
+		}
+	}
+}
+
+// closeAll releases everything. Nothing may read a batch any more.
+func (o *openBlocks) closeAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.held {
+		f()
+	}
+	clear(o.held)
 }
 
 const (

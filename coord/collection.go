@@ -41,6 +41,7 @@ type collection struct {
 	// hydrated, a source when its snapshot is complete.
 	ready     chan struct{}
 	readyOnce sync.Once
+	readyAt   atomic.Uint64 // the epoch at which it got its content
 	dropped   chan struct{}
 	dropOnce  sync.Once
 
@@ -56,8 +57,9 @@ type collection struct {
 
 func newCollection(id plan.ObjectID, kinds []columnar.Kind, key []int, appendOnly bool, partitions int, st *stage) *collection {
 	l := trace.NewLayout(kinds, key)
-	if appendOnly && len(key) == 0 {
-		l.Unkeyed = true
+	if len(key) == 0 {
+		l.Unkeyed = appendOnly
+		partitions = 1
 	}
 	return &collection{
 		id: id, kinds: kinds, key: key, stage: st,

@@ -102,6 +102,7 @@ type Coordinator struct {
 	sessions    map[*Session]struct{}
 
 	ckpt    checkpointer
+	blocks  openBlocks
 	started time.Time
 	ctx     context.Context
 	stop    context.CancelCauseFunc
@@ -148,6 +149,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		if err != nil {
 			c.stop(errShutdown)
 			c.exec.close()
+			c.blocks.closeAll()
 			err = errors.Join(err, store.Close())
 		}
 	}()
@@ -232,6 +234,7 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	c.stop(errShutdown)
 	c.tasks.Wait()
 	c.exec.close()
+	c.blocks.closeAll()
 	return c.store.Close()
 }
 
@@ -324,6 +327,7 @@ func (c *Coordinator) sourceReady(id plan.ObjectID) {
 	for _, o := range append([]*catalog.Object{cat.ByID(id)}, cat.Users(id)...) {
 		if o != nil && (o.ID == id || o.Parent == id) {
 			if coll := c.collection(o.ID); coll != nil {
+				coll.readyAt.Store(uint64(c.timeline.last))
 				coll.setReady()
 			}
 		}

@@ -299,6 +299,7 @@ func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
 			return
 		}
 		h.cl.attach(h.flow)
+		h.flow.out.readyAt.Store(uint64(now))
 		h.flow.out.setReady()
 		done = true
 	})

@@ -187,7 +187,10 @@ type reader struct {
 func (s *Session) openReader(ctx context.Context, rel plan.Rel, write bool) (*reader, error) {
 	ids := readIDs(rel)
 	for {
-		e := s.chooseEpoch(write)
+		e, err := s.chooseEpoch(ctx, ids, write)
+		if err != nil {
+			return nil, err
+		}
 		if err := s.c.awaitAll(ctx, ids, e); err != nil {
 			return nil, err
 		}
@@ -212,15 +215,28 @@ func (s *Session) openReader(ctx context.Context, rel plan.Rel, write bool) (*re
 	}
 }
 
-// chooseEpoch is the epoch of a read.
-func (s *Session) chooseEpoch(write bool) dataflow.Epoch {
+// chooseEpoch is the epoch of a read: the newest durable one, and not before
+// the collections have got their content.
+func (s *Session) chooseEpoch(ctx context.Context, ids []plan.ObjectID, write bool) (dataflow.Epoch, error) {
 	if s.tx != nil && s.tx.pinned != 0 && !write {
-		return s.tx.pinned
+		return s.tx.pinned, nil
+	}
+	var content dataflow.Epoch
+	for _, id := range ids {
+		if coll := s.c.collection(id); coll != nil {
+			if err := coll.await(ctx, 0); err != nil {
+				return 0, err
+			}
+			content = max(content, dataflow.Epoch(coll.readyAt.Load()))
+		}
 	}
 	if write {
-		return s.c.timeline.ingest.done.get()
+		return s.c.timeline.ingest.done.get(), nil
 	}
-	return s.c.readEpoch()
+	if err := s.c.timeline.durable.wait(ctx, content); err != nil {
+		return 0, err
+	}
+	return s.c.readEpoch(), nil
 }
 
 // readIDs lists the collections that a plan reads, with the indexes that it
