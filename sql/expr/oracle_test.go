@@ -72,6 +72,10 @@ func init() {
 	}
 }
 
+// untypedDiffers are the functions with overloads for types that are not
+// supported, which PostgreSQL takes into account for untyped literals.
+var untypedDiffers = map[string]bool{"age": true, "trunc": true, "bit_count": true, "set_bit": true, "substring": true}
+
 // unit names and zones for functions that take them as text.
 var unitLiterals = []string{"year", "month", "day", "hour", "minute", "second", "milliseconds", "microseconds", "week", "quarter", "decade", "century", "millennium", "epoch", "dow", "doy", "isodow", "isoyear", "julian", "timezone", "timezone_hour", "timezone_minute", "Years", "foo", "us"}
 var zoneLiterals = []string{"UTC", "America/Los_Angeles", "europe/berlin", "EST", "+02", "PDT", "Asia/Kolkata", "nowhere", "UTC+3"}
@@ -119,7 +123,7 @@ func randomLiteral(r *rand.Rand, t types.Type, fn string, pos int) term {
 	if len(vals) == 0 {
 		return term{err: fmt.Errorf("no literals of %s", t)}
 	}
-	return literalTerm(t, vals[r.Intn(len(vals))], fn == "age" || fn == "trunc" || r.Intn(15) != 0)
+	return literalTerm(t, vals[r.Intn(len(vals))], untypedDiffers[fn] || r.Intn(15) != 0)
 }
 
 // anyOf are the types that polymorphic parameters are tried with.
@@ -248,11 +252,23 @@ func makeTerm(f *Function, args []term) term {
 	return c
 }
 
-// fixedToday are the functions whose result depends on when they run.
+// notCompared are the functions that tell of the time, the session or the
+// catalog, or whose arguments here would not make sense.
 var notCompared = map[string]bool{
 	"now": true, "transaction_timestamp": true, "statement_timestamp": true, "current_timestamp": true, "clock_timestamp": true,
 	"localtimestamp": true, "localtime": true, "current_date": true, "current_time": true, "timeofday": true, "random": true, "setseed": true,
-	"mz_now": true, "regclass": true, "interval": true, "unix_timestamp": true,
+	"mz_now": true, "regclass": true, "interval": true, "convert_from": true, "convert_to": true, "version": true, "current_database": true,
+	"current_catalog": true, "current_user": true, "session_user": true, "user": true, "current_role": true, "getpgusername": true,
+	"current_query": true, "current_schema": true, "current_schemas": true, "current_setting": true, "set_config": true, "pg_get_expr": true,
+	"txid_current": true, "pg_backend_pid": true, "pg_postmaster_start_time": true, "pg_conf_load_time": true, "pg_my_temp_schema": true,
+	"pg_column_size": true, "pg_jit_available": true,
+}
+
+func init() {
+	for _, line := range strings.Split(strings.TrimSpace(catalogFunctions), "\n") {
+		name, _, _ := parseSignature(line)
+		notCompared[name] = true
+	}
 }
 
 // allFunctions lists the overloads that PostgreSQL has too.

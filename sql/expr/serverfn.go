@@ -29,6 +29,14 @@ var encodings = []string{
 	"WIN1257", "KOI8U", "SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004",
 }
 
+// encodingAliases are other names of encodings, without separators.
+var encodingAliases = map[string]string{
+	"UNICODE": "UTF8", "ABC": "WIN1258", "TCVN": "WIN1258", "TCVN5712": "WIN1258", "VSCII": "WIN1258", "ALT": "WIN866", "KOI8": "KOI8R",
+	"MSKANJI": "SJIS", "SHIFTJIS": "SJIS", "WIN932": "SJIS", "WIN936": "GBK", "WIN949": "UHC", "WIN950": "BIG5", "WIN": "WIN1251",
+	"ISO88591": "LATIN1", "ISO88592": "LATIN2", "ISO88593": "LATIN3", "ISO88594": "LATIN4", "ISO88599": "LATIN5",
+	"ISO885910": "LATIN6", "ISO885913": "LATIN7", "ISO885914": "LATIN8", "ISO885915": "LATIN9", "ISO885916": "LATIN10",
+}
+
 func encodingToChar(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	if n := a.Int32(0, i); n >= 0 && int(n) < len(encodings) {
 		out.String(encodings[n])
@@ -48,9 +56,10 @@ func encodingNumber(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
 		}, strings.ToUpper(s))
 	}
 	name := clean(string(a.Bytes(0, i)))
-	if name == "UNICODE" {
-		name = "UTF8"
+	if e, ok := encodingAliases[name]; ok {
+		name = e
 	}
+	name = strings.Replace(name, "WINDOWS", "WIN", 1)
 	for n, e := range encodings {
 		if clean(e) == name {
 			return int32(n), nil
@@ -76,7 +85,9 @@ func sizePretty(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 		last := k == len(sizeUnits)-1
 		if last || n > -u.limit && n < u.limit {
 			if u.round {
-				if n >= 0 {
+				if n < 0 {
+					n--
+				} else {
 					n++
 				}
 				n /= 2
@@ -93,17 +104,38 @@ func sizePretty(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	return nil
 }
 
-func sizePrettyNumeric(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-	d := decimal.Trunc(nil, a.Bytes(0, i), 0)
-	n, err := decimal.ToInt64(d)
-	if err != nil {
-		return pgerror.As(err)
+func sizePrettyNumeric(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+	n := a.Bytes(0, i)
+	integer := func(v int64) []byte { return decimal.AppendInt64(nil, v) }
+	for k, u := range sizeUnits {
+		last := k == len(sizeUnits)-1
+		if last || decimal.Compare(decimal.Abs(nil, n), integer(u.limit)) < 0 {
+			if u.round {
+				one := int64(1)
+				if decimal.Sign(n) < 0 {
+					one = -1
+				}
+				r, err := decimal.Add(nil, n, integer(one))
+				if err == nil {
+					n, err = decimal.DivTrunc(nil, r, integer(2))
+				}
+				if err != nil {
+					return pgerror.As(err)
+				}
+			}
+			out.String(decimal.String(n) + " " + u.name)
+			return nil
+		}
+		size := int64(1024)
+		if !u.round {
+			size = 512
+		}
+		var err error
+		if n, err = decimal.DivTrunc(nil, n, integer(size)); err != nil {
+			return pgerror.As(err)
+		}
 	}
-	if n > -10240 && n < 10240 {
-		out.String(decimal.String(a.Bytes(0, i)) + " bytes")
-		return nil
-	}
-	return sizePretty(x, Args{columnar.FromSlice([]int64{n}, nil)}, 0, out)
+	return nil
 }
 
 func randomUUID(_ *Call, x *Eval, _ []*columnar.Vec, n int) *columnar.Vec {

@@ -285,7 +285,7 @@ func formatType(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 		out.String("-")
 	case types.Lookup(o) == nil:
 		out.String("???")
-	case a.Null(1, i):
+	case a.Null(1, i) || types.Lookup(o).ModOut == "-":
 		out.String(o.Name())
 	default:
 		out.String(types.Type{OID: o, Mod: a.Int32(1, i)}.String())
