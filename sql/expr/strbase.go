@@ -131,6 +131,20 @@ func (a Args) appendText(dst []byte, x *Eval, t types.Type, k, i int) []byte {
 	return types.AppendText(dst, t, v, i, x.options())
 }
 
+// castText appends what a cast of argument k of row i to text gives.
+func (a Args) castText(dst []byte, x *Eval, t types.Type, k, i int) []byte {
+	switch t.OID {
+	case types.OIDBool:
+		if a.Bool(k, i) {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case types.OIDBPChar:
+		return append(dst, types.TrimBPChar(a.Bytes(k, i))...)
+	}
+	return a.appendText(dst, x, t, k, i)
+}
+
 func errParam(format string, args ...any) *pgerror.Error {
 	return pgerror.New(pgerror.InvalidParameterValue, format, args...)
 }

@@ -235,8 +235,8 @@ func registerByteBits() {
 	}), bytea)
 }
 
-// encodingName checks the name of an encoding: there is only UTF-8.
-func encodingName(_ *Eval, name []byte) *pgerror.Error {
+// checkEncoding checks the name of an encoding: there is only UTF-8.
+func checkEncoding(_ *Eval, name []byte) *pgerror.Error {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(string(name))) {
 	case "utf8", "unicode":
 		return nil
@@ -247,7 +247,7 @@ func encodingName(_ *Eval, name []byte) *pgerror.Error {
 func registerConvert() {
 	text, bytea, name := types.Text, types.Bytea, types.Name
 	rowFn("convert_from", text, func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if err := encodingName(x, a.Bytes(1, i)); err != nil {
+		if err := checkEncoding(x, a.Bytes(1, i)); err != nil {
 			return err
 		}
 		b := a.Bytes(0, i)
@@ -258,7 +258,7 @@ func registerConvert() {
 		return nil
 	}, bytea, name)
 	rowFn("convert_to", bytea, func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if err := encodingName(x, a.Bytes(1, i)); err != nil {
+		if err := checkEncoding(x, a.Bytes(1, i)); err != nil {
 			return err
 		}
 		out.Bytes(a.Bytes(0, i))

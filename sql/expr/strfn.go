@@ -409,9 +409,9 @@ func concatAny(textFirst bool) Kernel {
 			}
 			out.Extend(func(dst []byte) []byte {
 				if textFirst {
-					return a.appendText(append(dst, a.Bytes(0, i)...), x, c.Args[1].Type(), 1, i)
+					return a.castText(append(dst, a.Bytes(0, i)...), x, c.Args[1].Type(), 1, i)
 				}
-				return append(a.appendText(dst, x, c.Args[0].Type(), 0, i), a.Bytes(1, i)...)
+				return append(a.castText(dst, x, c.Args[0].Type(), 0, i), a.Bytes(1, i)...)
 			})
 		}
 		return out.Build()

@@ -89,3 +89,31 @@ func TestEncodings(t *testing.T) {
 	coded := argument{types.Text, []string{"", "00ff", "0", "0g", "YWJj", "YWI=", "YQ==", "YQ=", "YQ", "Y=Q=", "=YQ=", "YWJj\nYWJj", "YW Jj", "Y*Jj", "Yäj", `a\\b`, `\001`, `\400`, `\`, `\x41`, "abc"}}
 	testFamilies(t, 150, []family{{"encode", false, []argument{long, enc}}, {"decode", false, []argument{coded, enc}}})
 }
+
+func TestVariadicText(t *testing.T) {
+	formats := argument{types.Text, []string{"", "%s", "%I", "%L", "%%", "%", "%s %s", "%2$s %1$s", "%1$s%s", "%-10s|", "%10s|", "%*s|", "%-*s|", "%*2$s|", "%1$10s", "%0$s", "%d", "%1$", "%5", "%-", "%*", "%*1", "%*0$s", "%99999999999s", "x%3$sy", "%s%%%s", "%L%I", "%1$-5s|", "%ä"}}
+	mixed := argument{types.Text, append([]string{"5", "-7", "user", "a b", "A"}, words.texts...)}
+	num := argument{types.Numeric, []string{"1.50", "-3", "NaN"}}
+	yes := argument{types.Bool, []string{"t", "f"}}
+	list := argument{types.Of(types.OIDTextArray), []string{"{}", "{a,NULL,b}", "{1,2}", `{"x y"}`}}
+	testFamilies(t, 80, []family{
+		{"quote_ident", false, []argument{mixed}}, {"quote_literal", false, []argument{mixed}}, {"quote_nullable", false, []argument{mixed}}, {"quote_literal", false, []argument{num}}, {"quote_nullable", false, []argument{yes}},
+		{"concat", false, []argument{mixed, num, yes, list}}, {"concat_ws", false, []argument{pieces, mixed, num, yes}}, {"concat", false, []argument{list}},
+		{"format", false, []argument{formats}}, {"format", false, []argument{formats, mixed}}, {"format", false, []argument{formats, mixed, num, yes}},
+	})
+	s := oracle.Connect(t)
+	var terms []term
+	for _, f := range formats.texts {
+		for _, l := range append(list.texts, "") {
+			args := []term{literalTerm(types.Text, f, true), literalTerm(list.typ, l, true)}
+			if l == "" {
+				args[1] = nullTerm(list.typ)
+			}
+			for _, name := range []string{"format", "concat_ws"} {
+				e, err := NewCall(name, []Expr{args[0].e, args[1].e}, CallOptions{Variadic: true})
+				terms = append(terms, term{sql: name + "(" + args[0].sql + ", VARIADIC " + args[1].sql + ")", e: e, err: err})
+			}
+		}
+	}
+	compareTerms(t, s, testContext(), terms)
+}
