@@ -82,10 +82,10 @@ func describe(err error) string {
 	return fmt.Sprintf("error %s at %d: %s", e.Code, e.Pos, e.Message)
 }
 
-// TestParse runs testdata: `parse` prints the tree of each statement of a text
+// TestParse runs testdata/parse: `parse` prints the tree of each statement of a text
 // (or the error), and then its text as Print makes it.
 func TestParse(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T) func(c *datadriven.Case) string {
+	datadriven.Walk(t, "testdata/parse", func(t *testing.T) func(c *datadriven.Case) string {
 		return func(c *datadriven.Case) string {
 			stmts, err := Parse(c.Input)
 			if err != nil {

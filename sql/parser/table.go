@@ -262,13 +262,13 @@ func (s *stream) columnOrConstraint(d *elements, end int) {
 	for _, el := range stmt.GetCreateStmt().GetTableElts() {
 		switch {
 		case el.GetColumnDef() != nil:
-			c := s.columnDef(el.GetColumnDef(), base, start, stop)
+			c := s.columnDef(el.GetColumnDef(), base, stop)
 			if generated != nil {
 				c.Generated = generated
 			}
 			d.columns = append(d.columns, c)
 		case el.GetConstraint() != nil:
-			if c, ok := s.constraint(el.GetConstraint(), base, start, stop); ok {
+			if c, ok := s.constraint(el.GetConstraint(), base, stop); ok {
 				c.NotEnforced = !enforced
 				d.constraints = append(d.constraints, c)
 			}
@@ -305,9 +305,9 @@ func (s *stream) generatedAs(stop int) int {
 	return at
 }
 
-// columnDef reads PostgreSQL's tree of a column. start and stop are the tokens
-// it was read from, which give the texts of expressions.
-func (s *stream) columnDef(c *pg.ColumnDef, base, start, stop int) ColumnDef {
+// columnDef reads PostgreSQL's tree of a column; stop is the token after it. The
+// texts of expressions are found by the places of the clauses.
+func (s *stream) columnDef(c *pg.ColumnDef, base, stop int) ColumnDef {
 	d := ColumnDef{
 		Name: c.Colname,
 		Type: TypeName{Node: c.TypeName, Base: base},
@@ -328,8 +328,11 @@ func (s *stream) columnDef(c *pg.ColumnDef, base, start, stop int) ColumnDef {
 	if c.TypeName != nil {
 		d.Type.SQL = strings.TrimSpace(s.text[base+int(c.TypeName.Location) : typeEnd])
 	}
+	if c.CollClause != nil {
+		starts = append(starts, base+int(c.CollClause.Location))
+	}
 	for _, k := range c.Constraints {
-		s.columnConstraint(&d, k.GetConstraint(), base, start, stop)
+		s.columnConstraint(&d, k.GetConstraint(), base, starts, stop)
 	}
 	return d
 }
@@ -344,14 +347,14 @@ func (s *stream) constraintStarts(list []*pg.Node, base int) []int {
 	return out
 }
 
-func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base, start, stop int) {
+func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base int, starts []int, stop int) {
 	switch k.Contype {
 	case pg.ConstrType_CONSTR_NOTNULL:
 		d.NotNull = true
 	case pg.ConstrType_CONSTR_NULL:
 		d.Null = true
 	case pg.ConstrType_CONSTR_DEFAULT:
-		d.Default = &Expr{Node: k.RawExpr, Base: base, SQL: s.defaultText(base+int(k.Location), stop)}
+		d.Default = &Expr{Node: k.RawExpr, Base: base, SQL: s.textAfter(base+int(k.Location), starts, stop)}
 	case pg.ConstrType_CONSTR_GENERATED:
 		d.Generated = &Expr{Node: k.RawExpr, Base: base, SQL: s.parenText(base+int(k.Location), stop)}
 	case pg.ConstrType_CONSTR_IDENTITY:
@@ -364,7 +367,7 @@ func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base, start, s
 	case pg.ConstrType_CONSTR_UNIQUE:
 		d.Unique = true
 	default:
-		if c, ok := s.constraint(k, base, start, stop); ok && c.Kind == ConstraintCheck {
+		if c, ok := s.constraint(k, base, stop); ok && c.Kind == ConstraintCheck {
 			d.Checks = append(d.Checks, c)
 		} else if ok {
 			c.Columns = []string{d.Name}
@@ -373,33 +376,22 @@ func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base, start, s
 	}
 }
 
-// defaultText is the text of the DEFAULT clause at an offset: up to the next
-// clause of the column.
-func (s *stream) defaultText(offset, stop int) string {
-	i := s.tokenAt(offset)
-	if s.toks[i].val == "constraint" {
-		i += 2
+// textAfter is the text from the token after the one at an offset up to the next
+// of the given offsets, or to the end of the element.
+func (s *stream) textAfter(offset int, ends []int, stop int) string {
+	from := s.tokenAt(offset) + 1
+	if s.toks[from-1].val == "constraint" {
+		from += 2
 	}
-	from, depth := i+1, 0
-	for j := from; j < stop; j++ {
-		t := s.toks[j]
-		switch {
-		case t.kind == tokOp && (t.val == "(" || t.val == "["):
-			depth++
-		case t.kind == tokOp && (t.val == ")" || t.val == "]"):
-			depth--
-		case depth == 0 && j > from && t.kind == tokWord && columnClause[t.val]:
-			return s.text[s.toks[from].start:s.toks[j-1].end]
+	for _, e := range ends {
+		if e > offset {
+			stop = min(stop, s.tokenAt(e))
 		}
 	}
+	if from >= stop {
+		return ""
+	}
 	return s.text[s.toks[from].start:s.toks[stop-1].end]
-}
-
-// columnClause are the words that end a DEFAULT expression.
-var columnClause = map[string]bool{
-	"not": true, "null": true, "constraint": true, "primary": true, "unique": true, "check": true,
-	"references": true, "default": true, "collate": true, "generated": true, "deferrable": true,
-	"initially": true,
 }
 
 // parenText is the text in the first parentheses after an offset.
@@ -428,7 +420,7 @@ var refActions = map[string]string{"a": "", "r": "restrict", "c": "cascade", "n"
 
 // constraint reads PostgreSQL's tree of a CHECK, key or foreign key
 // constraint; false for the attributes that stand as constraints in the tree.
-func (s *stream) constraint(k *pg.Constraint, base, start, stop int) (Constraint, bool) {
+func (s *stream) constraint(k *pg.Constraint, base, stop int) (Constraint, bool) {
 	c := Constraint{Name: k.Conname, Pos: Position(s.text, base+int(k.Location))}
 	switch k.Contype {
 	case pg.ConstrType_CONSTR_PRIMARY:
