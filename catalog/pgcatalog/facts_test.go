@@ -55,7 +55,7 @@ var rowFacts = map[string]string{
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
 	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
-	"keywords": `SELECT word, catcode, barelabel::int FROM pg_get_keywords() ORDER BY word COLLATE "C"`,
+	"keywords":  `SELECT word, catcode, barelabel::int FROM pg_get_keywords() ORDER BY word COLLATE "C"`,
 	"pg_settings": `SELECT name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val FROM pg_settings
 		WHERE source <> 'override' OR context = 'internal' ORDER BY name`,
 }

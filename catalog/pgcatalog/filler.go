@@ -97,9 +97,13 @@ func (f *filler) time(name string, g func(i int) time.Time) {
 // same makes a column equal to another one, with which it shares its values.
 func (f *filler) same(name, as string) { f.cols[f.column(name)] = f.cols[f.column(as)] }
 
-// all gives a column the same value in all rows.
+// all gives columns the same value in all rows. Those of one kind share it.
 func (f *filler) all(v any, names ...string) {
-	for _, name := range names {
+	for i, name := range names {
+		if c := f.column(name); i > 0 && f.cols[f.column(names[0])].Kind() == f.rel.columns[c].Type.Kind() {
+			f.same(name, names[0])
+			continue
+		}
 		f.each(name, func(_ int, b *columnar.Builder) { appendValue(b, v) })
 	}
 }

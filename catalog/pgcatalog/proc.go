@@ -148,7 +148,7 @@ func oidList(fields []string) []uint32 {
 func ownProcs() map[string]*proc {
 	out := map[string]*proc{}
 	add := func(p *proc) {
-		p.lang, p.cost, p.parallel, p.src = 12, 1, 's', p.name
+		p.lang, p.cost, p.parallel, p.src = langInternal, 1, 's', p.name
 		out[signature(p.name, p.args)] = p
 	}
 	volatility := func(v expr.Volatility) byte { return "isv"[v] }
