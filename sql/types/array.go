@@ -121,6 +121,18 @@ func (a *Array) AppendElemText(dst []byte, i int, o *Options) []byte {
 	return appendText(dst, Of(a.Elem), a.datum(i), o)
 }
 
+// CompareElem orders element i of a and element j of b, which have the same
+// type and are not NULL.
+func (a *Array) CompareElem(i int, b *Array, j int) int {
+	return compareDatum(Of(a.Elem), a.datum(i), b.datum(j))
+}
+
+// CompareValue orders element i of a and value row of v, which is of the same
+// type; neither is NULL.
+func (a *Array) CompareValue(i int, v *columnar.Vec, row int) int {
+	return compareDatum(Of(a.Elem), a.datum(i), at(v, row))
+}
+
 // Index is the place of the element with the given subscripts, -1 if there is none.
 func (a *Array) Index(subs []int32) int {
 	if len(subs) != a.NDim || a.NDim == 0 {
