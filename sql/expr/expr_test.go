@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -36,3 +37,5 @@ func TestApplyDivertsErrors(t *testing.T) {
 		t.Errorf("errors %+v", errs)
 	}
 }
+
+func codeOf(err error) string { return pgerror.As(err).Code }

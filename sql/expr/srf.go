@@ -91,6 +91,25 @@ func seriesTime(add func(x *Eval, ts int64, step columnar.U128) (int64, *pgerror
 	}
 }
 
+// subscripts is generate_subscripts(array, dim [, reverse]).
+func subscripts(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+	a := Args(args)
+	arr := types.ReadArray(a.Bytes(0, i))
+	d := int(a.Int32(1, i)) - 1
+	if d < 0 || d >= arr.NDim {
+		return 0, nil
+	}
+	dim := arr.Dims[d]
+	for k := range dim.Len {
+		if len(args) == 3 && a.Bool(2, i) {
+			out[0].Int32(dim.Upper() - k)
+		} else {
+			out[0].Int32(dim.Lower + k)
+		}
+	}
+	return int(dim.Len), nil
+}
+
 // expandArray is information_schema's helper: each element and its position.
 func expandArray(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
 	arr := types.ReadArray(Args(args).Bytes(0, i))
@@ -122,6 +141,9 @@ func init() {
 		})
 	}
 	arr := types.Of(types.OIDAnyArray)
+	for _, args := range []ts{{arr, types.Int4}, {arr, types.Int4, types.Bool}} {
+		RegisterTableFunction(TableFunction{Name: "generate_subscripts", Args: args, Cols: ts{types.Int4}, Names: []string{"generate_subscripts"}, Strict: true, Eval: subscripts})
+	}
 	RegisterTableFunction(TableFunction{
 		Name: "_pg_expandarray", Args: ts{arr}, Cols: ts{types.Of(types.OIDAnyElement), types.Int4}, Names: []string{"x", "n"}, Strict: true, Eval: expandArray,
 	})
