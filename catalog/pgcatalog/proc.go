@@ -255,8 +255,22 @@ func pgProcs(_ *model, _ Env, f *filler) {
 	f.text("prosrc", func(i int) string { return ps[i].src })
 }
 
-// operators are those that expressions can use.
-func operators(_ *model, _ Env, f *filler) {
+// oper is an operator of pg_operator; left is 0 for a prefix operator.
+type oper struct {
+	oid, left, right uint32
+	name             string
+	row              int // of the facts
+}
+
+type operTable struct {
+	facts  *factRows
+	list   []*oper
+	byOID  map[uint32]*oper
+	byName map[string][]*oper
+}
+
+// operatorTable holds the operators that expressions can use.
+var operatorTable = sync.OnceValue(func() *operTable {
 	have := map[string]bool{}
 	for o := range expr.AllOperators() {
 		args := typeOIDs(o.Args)
@@ -265,13 +279,38 @@ func operators(_ *model, _ Env, f *filler) {
 		}
 		have[signature(o.Name, args)] = true
 	}
-	t := readRows("pg_operator")
-	t.fill(f, func(i int) bool {
-		return have[signature(t.get(i, "oprname"), []uint32{uint32(number(t.get(i, "oprleft"))), uint32(number(t.get(i, "oprright")))})]
-	})
+	t := &operTable{facts: readRows("pg_operator"), byOID: map[uint32]*oper{}, byName: map[string][]*oper{}}
+	for i := range t.facts.rows {
+		num := func(col string) uint32 { return uint32(number(t.facts.get(i, col))) }
+		o := &oper{oid: num("oid"), left: num("oprleft"), right: num("oprright"), name: t.facts.get(i, "oprname"), row: i}
+		if have[signature(o.name, []uint32{o.left, o.right})] {
+			t.list = append(t.list, o)
+			t.byOID[o.oid] = o
+			t.byName[o.name] = append(t.byName[o.name], o)
+		}
+	}
+	return t
+})
+
+func operators(_ *model, _ Env, f *filler) {
+	t := operatorTable()
+	kept := map[int]bool{}
+	for _, o := range t.list {
+		kept[o.row] = true
+	}
+	t.facts.fill(f, func(i int) bool { return kept[i] })
 	f.all(nspCatalog, "oprnamespace")
 	f.all(roleOID, "oprowner")
 }
+
+var collationNames = sync.OnceValue(func() map[uint32]string {
+	m := map[uint32]string{}
+	t := readRows("pg_collation")
+	for i := range t.rows {
+		m[uint32(number(t.get(i, "oid")))] = t.get(i, "collname")
+	}
+	return m
+})
 
 func aggregates(_ *model, _ Env, f *filler) {
 	t := readRows("pg_aggregate")
