@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"math"
 	"unsafe"
 )
 
@@ -142,7 +143,16 @@ func (b *Builder) grow() unsafe.Pointer {
 }
 
 // Append adds one value; T must be the Go type of the builder's kind.
-func Append[T Fixed](b *Builder, x T) { *(*T)(b.grow()) = x }
+func Append[T Fixed](b *Builder, x T) {
+	l := len(b.fixed)
+	if end := l + int(unsafe.Sizeof(x)); end <= cap(b.fixed) {
+		b.fixed = b.fixed[:end]
+		*(*T)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b.fixed)), l)) = x
+		b.n++
+		return
+	}
+	*(*T)(b.grow()) = x
+}
 
 // Bool, Int16, … append one value of that kind.
 func (b *Builder) Bool(x bool)       { Append(b, x) }
@@ -155,7 +165,15 @@ func (b *Builder) U128(x U128)       { Append(b, x) }
 
 // Bytes appends a copy of x.
 func (b *Builder) Bytes(x []byte) {
-	l := len(b.data)
+	l, o := len(b.data), len(b.offs)
+	if end := l + len(x); end <= cap(b.data) && o > 0 && o < cap(b.offs) && uint64(end) <= math.MaxUint32 {
+		b.data = b.data[:end]
+		copy(b.data[l:], x)
+		b.offs = b.offs[:o+1]
+		b.offs[o] = uint32(end)
+		b.n++
+		return
+	}
 	if l+len(x) > cap(b.data) {
 		b.data = b.regrow(b.data, len(x))
 	}
