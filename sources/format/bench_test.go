@@ -151,3 +151,56 @@ func jsonBids(tb testing.TB) [][]byte {
 	}
 	return recs
 }
+
+func jsonFields(cols []sources.Column) []Column {
+	var out []Column
+	for _, c := range cols {
+		out = append(out, Column{Field: c.Name, Type: c.Type})
+	}
+	return out
+}
+
+func BenchmarkJSONBid(b *testing.B) {
+	benchmarkDecode(b, NewJSON(JSONOptions{Columns: jsonFields(bidColumns)}), bidColumns, jsonBids(b))
+}
+
+// BenchmarkJSONBidInts decodes three numbers and checks the rest.
+func BenchmarkJSONBidInts(b *testing.B) {
+	cols := bidColumns[:3]
+	benchmarkDecode(b, NewJSON(JSONOptions{Columns: jsonFields(cols)}), cols, jsonBids(b))
+}
+
+// BenchmarkJSONBidJSONB keeps the record as one jsonb value.
+func BenchmarkJSONBidJSONB(b *testing.B) {
+	cols := []sources.Column{{Name: "data", Type: types.JSONB}}
+	benchmarkDecode(b, NewJSON(JSONOptions{Columns: []Column{{Type: types.JSONB}}}), cols, jsonBids(b))
+}
+
+// BenchmarkLibraryJSON and BenchmarkLibraryAvro are what general libraries take.
+func BenchmarkLibraryJSON(b *testing.B) {
+	recs := jsonBids(b)
+	start := cpuTime()
+	for b.Loop() {
+		for _, r := range recs {
+			var x bid
+			if err := json.Unmarshal(r, &x); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N)/float64(len(recs)), "cpu-ns/record")
+}
+
+func BenchmarkLibraryAvro(b *testing.B) {
+	recs, s := avroBids(b), avro.MustParse(bidSchema)
+	start := cpuTime()
+	for b.Loop() {
+		for _, r := range recs {
+			var x bid
+			if err := avro.Unmarshal(s, r, &x); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N)/float64(len(recs)), "cpu-ns/record")
+}
