@@ -95,7 +95,7 @@ func (s *stream) createSchema() Node {
 
 func (s *stream) createConnection(h createHead) Node {
 	n := &CreateConnection{OrReplace: h.orReplace, IfNotExists: s.ifNotExists(), Name: s.name()}
-	if s.is("with") { // RisingWave: CREATE CONNECTION c WITH (type = 'kafka', …)
+	if s.isWith() { // RisingWave: CREATE CONNECTION c WITH (type = 'kafka', …)
 		n.Options = s.withOptions()
 		for _, o := range n.Options {
 			if o.Name == "type" {
@@ -233,7 +233,7 @@ func (s *stream) createIndex(h createHead) Node {
 		case s.accept("nulls", "not", "distinct"), s.accept("nulls", "distinct"):
 		case s.accept("tablespace"):
 			s.ident()
-		case s.is("with"):
+		case s.isWith():
 			n.With = s.withOptions()
 		case s.accept("where"):
 			e := s.exprUntil(len(s.toks) - 1)

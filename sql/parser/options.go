@@ -43,11 +43,16 @@ func (s *stream) options() []Option {
 
 // withOptions reads `WITH (option, …)` if it comes next.
 func (s *stream) withOptions() []Option {
-	if s.is("with") && s.peekAt(1).kind == tokOp && s.peekAt(1).val == "(" {
+	if s.isWith() {
 		s.advance()
 		return s.options()
 	}
 	return nil
+}
+
+// isWith reports whether `WITH (` comes next.
+func (s *stream) isWith() bool {
+	return s.is("with") && s.peekAt(1).kind == tokOp && s.peekAt(1).val == "("
 }
 
 // option reads `name words [=] value`.

@@ -78,7 +78,7 @@ func (s *stream) sinkClauses(n *CreateSink) {
 			n.Format = s.format()
 		case s.accept("envelope"):
 			n.Envelope = s.envelope()
-		case s.is("with"):
+		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
 		default:
 			s.unexpected()

@@ -137,7 +137,7 @@ func (s *stream) sourceClauses(n *CreateSource) {
 		case s.accept("check"):
 			e := s.webhookCheck()
 			n.Check = &e
-		case s.is("with"):
+		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
 			if n.Kind == 0 && findOption(n.With, "connector") != nil {
 				n.Kind = SourceConnector
@@ -241,7 +241,7 @@ func (s *stream) registryFormat(f *FormatSpec) {
 	if s.isOp("(") {
 		f.RegistryOptions = s.options()
 	}
-	if s.is("with") {
+	if s.isWith() {
 		f.RegistryOptions = append(f.RegistryOptions, s.withOptions()...)
 	}
 	for s.accept("key") || s.accept("value") { // [KEY|VALUE] STRATEGY 'x' of old

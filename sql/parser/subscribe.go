@@ -22,7 +22,7 @@ func (s *stream) subscribe(end int) *Subscribe {
 			for s.acceptOp(",") {
 				n.OrderBy = append(n.OrderBy, s.indexKey("as", "up", "with"))
 			}
-		case s.is("with"):
+		case s.isWith():
 			s.subscribeOptions(n)
 		case s.is("as", "of"):
 			n.AsOf = s.asOf(end)

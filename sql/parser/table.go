@@ -19,7 +19,7 @@ func (s *stream) createTable(h createHead) Node {
 		return s.tableFromSource(n)
 	case s.accept("as"):
 		return s.tableAs(n, nil, nil)
-	case s.is("with"):
+	case s.isWith():
 		with := s.withOptions()
 		if s.accept("as") {
 			return s.tableAs(n, nil, with)
@@ -91,7 +91,7 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 				s.unexpected()
 			}
 		case s.accept("without", "oids"):
-		case s.is("with"):
+		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
 			if findOption(n.With, "connector") != nil {
 				return false
@@ -174,7 +174,7 @@ func (s *stream) tableFromSource(t *CreateTable) Node {
 			n.Includes = append(n.Includes, s.includes()...)
 		case s.accept("envelope"):
 			n.Envelope = s.envelope()
-		case s.is("with"):
+		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
 		default:
 			s.unexpected()
