@@ -239,23 +239,44 @@ type constraintRow struct {
 	key   []int
 }
 
+// constraints are those of a table.
+func (r *rel) constraints() []constraintRow {
+	if r.table != nil || r.system() {
+		return nil
+	}
+	var out []constraintRow
+	for _, x := range r.indexes {
+		if x.constraint != 0 {
+			out = append(out, constraintRow{oid: x.oid, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
+		}
+	}
+	for i, c := range r.obj.Checks {
+		out = append(out, constraintRow{oid: implied(r.oid, impliedCheck+i), name: c.Name, kind: 'c', table: r, expr: c.Expr,
+			key: columnsIn(c.Expr, r.obj.Columns)})
+	}
+	return out
+}
+
 func (m *model) constraints() []constraintRow {
 	var out []constraintRow
 	for _, r := range m.rels {
-		if r.table != nil || r.system() {
-			continue
-		}
-		for _, x := range r.indexes {
-			if x.constraint != 0 {
-				out = append(out, constraintRow{oid: x.oid, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
-			}
-		}
-		for i, c := range r.obj.Checks {
-			out = append(out, constraintRow{oid: implied(r.oid, impliedCheck+i), name: c.Name, kind: 'c', table: r, expr: c.Expr,
-				key: columnsIn(c.Expr, r.obj.Columns)})
-		}
+		out = append(out, r.constraints()...)
 	}
 	return out
+}
+
+// constraint finds a constraint by its OID, nil if there is none.
+func (m *model) constraint(oid uint32) *constraintRow {
+	r := m.byOID[oid&(1<<24-1)]
+	if r == nil || oid>>24 < impliedPrimary {
+		return nil
+	}
+	for _, c := range r.constraints() {
+		if c.oid == oid {
+			return &c
+		}
+	}
+	return nil
 }
 
 // columnsIn are the columns that an expression names.

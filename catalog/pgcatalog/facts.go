@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
@@ -99,6 +100,17 @@ func readRows(name string) *factRows {
 		}
 	}
 	return t
+}
+
+var keptFacts sync.Map // *factRows by name
+
+// factsOf is a file of rows that is kept once it has been read.
+func factsOf(name string) *factRows {
+	if t, ok := keptFacts.Load(name); ok {
+		return t.(*factRows)
+	}
+	t, _ := keptFacts.LoadOrStore(name, readRows(name))
+	return t.(*factRows)
 }
 
 // get is the value of a column in row i.

@@ -268,7 +268,7 @@ func characterSets(_ *model, e Env, f *filler) {
 }
 
 func collations(_ *model, e Env, f *filler) {
-	t := readRows("pg_collation")
+	t := factsOf("pg_collation")
 	f.n = len(t.rows)
 	f.all(e.Database(), "collation_catalog")
 	f.all(catalog.SchemaPgCatalog, "collation_schema")

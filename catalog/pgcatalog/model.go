@@ -25,6 +25,7 @@ const (
 
 	amHeap, amBtree = 2, 403
 	nspCatalog      = 11
+	nspPublic       = 2200
 	roleOID         = 10 // the one role, which owns everything
 	databaseOID     = 16384
 	tablespaceOID   = 1663

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	keepAll := func(name string) definition {
-		return definition{compute: func(_ *model, _ Env, f *filler) { readRows(name).fill(f, nil) }}
+		return definition{compute: func(_ *model, _ Env, f *filler) { factsOf(name).fill(f, nil) }}
 	}
 	defs := map[string]definition{
 		"pg_proc":      {compute: pgProcs},
@@ -305,7 +305,7 @@ func operators(_ *model, _ Env, f *filler) {
 
 var collationNames = sync.OnceValue(func() map[uint32]string {
 	m := map[uint32]string{}
-	t := readRows("pg_collation")
+	t := factsOf("pg_collation")
 	for i := range t.rows {
 		m[uint32(number(t.get(i, "oid")))] = t.get(i, "collname")
 	}
@@ -313,14 +313,14 @@ var collationNames = sync.OnceValue(func() map[uint32]string {
 })
 
 func aggregates(_ *model, _ Env, f *filler) {
-	t := readRows("pg_aggregate")
+	t := factsOf("pg_aggregate")
 	t.fill(f, func(i int) bool { return procs().byOID[uint32(number(t.get(i, "aggfnoid")))] != nil })
 }
 
 // opclasses are the default operator classes of btree indexes by type.
 var opclasses = sync.OnceValue(func() map[types.OID]uint32 {
 	m := map[types.OID]uint32{}
-	t := readRows("pg_opclass")
+	t := factsOf("pg_opclass")
 	for i := range t.rows {
 		if t.get(i, "opcdefault") == "1" {
 			m[types.OID(number(t.get(i, "opcintype")))] = uint32(number(t.get(i, "oid")))

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -37,16 +38,14 @@ type description struct {
 	text       string
 }
 
+// schemaDescriptions are those of the schemas that always exist.
+var schemaDescriptions = []description{
+	{nspCatalog, oidPgNamespace, 0, "system catalog schema"},
+	{nspPublic, oidPgNamespace, 0, "standard public schema"},
+}
+
 func (m *model) descriptions() []description {
-	var out []description
-	for _, s := range m.schemas {
-		switch s.OID {
-		case nspCatalog:
-			out = append(out, description{s.OID, oidPgNamespace, 0, "system catalog schema"})
-		case 2200:
-			out = append(out, description{s.OID, oidPgNamespace, 0, "standard public schema"})
-		}
-	}
+	out := slices.Clone(schemaDescriptions)
 	for _, r := range m.rels {
 		if r.obj == nil {
 			continue
