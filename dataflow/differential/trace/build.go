@@ -237,11 +237,18 @@ func mergeAll(l *Layout, bs []*Batch) *Batch {
 	return bs[0]
 }
 
-// sortUnits joins short deltas up to about sortRows.
+// sortUnits joins short deltas and cuts long ones, to about sortRows.
 func sortUnits(l *Layout, ds []*dataflow.Delta) []*dataflow.Delta {
 	var units []*dataflow.Delta
 	for i := 0; i < len(ds); {
 		rows := ds[i].N
+		if rows >= 2*sortRows {
+			for lo := 0; lo < rows; lo += sortRows {
+				units = append(units, slice(ds[i], lo, min(lo+sortRows, rows)))
+			}
+			i++
+			continue
+		}
 		j := i + 1
 		for j < len(ds) && rows+ds[j].N <= sortRows {
 			rows += ds[j].N
@@ -253,6 +260,15 @@ func sortUnits(l *Layout, ds []*dataflow.Delta) []*dataflow.Delta {
 		i = j
 	}
 	return units
+}
+
+// slice is rows lo to hi of d, sharing its memory.
+func slice(d *dataflow.Delta, lo, hi int) *dataflow.Delta {
+	s := &dataflow.Delta{Batch: d.Slice(lo, hi)}
+	if d.Diffs != nil {
+		s.Diffs = d.Diffs[lo:hi:hi]
+	}
+	return s
 }
 
 // Concat joins deltas to one; a single one is returned as it is.
@@ -298,11 +314,11 @@ func buildUnkeyed(l *Layout, ds []*dataflow.Delta, desc Description) *Batch {
 		d := Concat(l.Kinds, ds[i:j])
 		for at := 0; at < d.N; at += columnar.ChunkRows {
 			end := min(at+columnar.ChunkRows, d.N)
-			ch := &Chunk{Batch: d.Slice(at, end)}
-			if d.Diffs != nil && !allOnes(d.Diffs[at:end]) {
-				ch.Diffs = d.Diffs[at:end:end]
+			part := slice(d, at, end)
+			if part.Diffs != nil && allOnes(part.Diffs) {
+				part.Diffs = nil
 			}
-			chunks = append(chunks, ch)
+			chunks = append(chunks, &Chunk{Batch: part.Batch, Diffs: part.Diffs})
 		}
 		i = j
 	}

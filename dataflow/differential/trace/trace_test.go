@@ -189,7 +189,7 @@ func testSpine(t *testing.T, r *rand.Rand, l *Layout) {
 	size := sizes[r.IntN(len(sizes))]
 	domain := []int{3, 50, 5000, 1 << 30}[r.IntN(4)]
 	nulls := r.IntN(2) == 0
-	epochs := min(100, 200000/size)
+	epochs := min(60, 60000/size+2)
 	type held struct {
 		hold *Hold
 		at   dataflow.Epoch
