@@ -119,13 +119,9 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 	}
 }
 
-// advanceHold moves a trace's hold to the readable epoch, which is never after
-// what the trace has completed.
-func advanceHold(t *trace.Trace, h **trace.Hold, readable dataflow.Epoch) {
-	if t.Upper() == 0 {
-		return
-	}
-	at := min(readable, t.Upper()-1)
+// advanceHold moves a trace's hold to an epoch, which may still be to come, or
+// places it.
+func advanceHold(t *trace.Trace, h **trace.Hold, at dataflow.Epoch) {
 	if *h != nil {
 		(*h).Advance(at)
 		return

@@ -531,6 +531,18 @@ func (s *Session) rewriteTable(ctx context.Context, d *ddlState, p *prepared, a 
 		}
 		outs = slices.Delete(outs, col, col+1)
 		dropColumn(c, col)
+		for _, u := range d.cat.Users(o.ID) {
+			if u.Kind != catalog.KindIndex {
+				continue
+			}
+			if slices.Contains(u.Key, col) {
+				d.apply(catalog.Change{Drop: u.ID})
+				continue
+			}
+			nu := *u
+			nu.Key = shiftKey(u.Key, col)
+			d.apply(catalog.Change{Put: &nu})
+		}
 	case parser.AlterColumnType:
 		t, err := planner.ResolveType(s.bindContext(nil), p.stmt.Text, a.Type)
 		if err != nil {
@@ -563,22 +575,10 @@ func (s *Session) rewriteTable(ctx context.Context, d *ddlState, p *prepared, a 
 // that use it.
 func dropColumn(c *catalog.Object, col int) {
 	c.Columns = slices.Delete(c.Columns, col, col+1)
-	shift := func(key []int) []int {
-		if slices.Contains(key, col) {
-			return nil
-		}
-		out := slices.Clone(key)
-		for i, k := range out {
-			if k > col {
-				out[i]--
-			}
-		}
-		return out
-	}
-	c.PrimaryKey = shift(c.PrimaryKey)
+	c.PrimaryKey = shiftKey(c.PrimaryKey, col)
 	var us [][]int
 	for _, u := range c.Unique {
-		if n := shift(u); n != nil {
+		if n := shiftKey(u, col); n != nil {
 			us = append(us, n)
 		}
 	}
@@ -620,6 +620,20 @@ func (s *Session) rewriteRows(d *ddlState, o, c *catalog.Object, f func(columnar
 		}
 	}
 	return nil
+}
+
+// shiftKey is a key after a column is gone; nil if the column was in it.
+func shiftKey(key []int, col int) []int {
+	if slices.Contains(key, col) {
+		return nil
+	}
+	out := slices.Clone(key)
+	for i, k := range out {
+		if k > col {
+			out[i]--
+		}
+	}
+	return out
 }
 
 func (s *Session) comment(d *ddlState, n *parser.CommentOn) error {

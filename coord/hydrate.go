@@ -181,11 +181,7 @@ func (in *input) hold(e dataflow.Epoch) bool {
 			(*t.hold).Release()
 			*t.hold = nil
 		}
-		u := t.trace.Upper()
-		if u == 0 {
-			continue
-		}
-		hold, ok := t.trace.Hold(min(e, u-1))
+		hold, ok := t.trace.Hold(e)
 		if !ok {
 			return false
 		}

@@ -141,6 +141,9 @@ type runningSource struct {
 
 	mu     sync.Mutex
 	status sources.Status
+	// final is a status that is true once all that was pushed is durable.
+	final    *sources.Status
+	inFlight int // chunks pushed and not yet durable
 
 	records  atomic.Int64
 	bytes    atomic.Int64
@@ -151,8 +154,13 @@ type runningSource struct {
 // SetStatus implements sources.Feed.
 func (s *runningSource) SetStatus(st sources.Status) {
 	s.mu.Lock()
+	if st.State == "finished" && s.inFlight > 0 {
+		s.final = &st
+		s.mu.Unlock()
+		return
+	}
 	old := s.status
-	s.status = st
+	s.status, s.final = st, nil
 	s.mu.Unlock()
 	if st.Error != "" && st.Error != old.Error {
 		s.c.log.Warn("source", slog.String("name", s.obj.Name), slog.String("state", st.State), slog.String("error", st.Error))
@@ -203,11 +211,16 @@ func (s *runningSource) Push(ctx context.Context, ch *sources.Chunk) error {
 	r.measure()
 	failed := make(chan error, 1)
 	r.done = func(_ dataflow.Epoch, err error) {
+		s.landed()
 		if err != nil {
 			failed <- err
 		}
 	}
+	s.mu.Lock()
+	s.inFlight++
+	s.mu.Unlock()
 	if err := s.c.timeline.submit(ctx, s.c.timeline.chunks, r); err != nil {
+		s.landed()
 		return err
 	}
 	select {
@@ -215,6 +228,15 @@ func (s *runningSource) Push(ctx context.Context, ch *sources.Chunk) error {
 		return err
 	default:
 		return nil
+	}
+}
+
+// landed counts a chunk that is durable, or never will be.
+func (s *runningSource) landed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inFlight--; s.inFlight == 0 && s.final != nil {
+		s.status, s.final = *s.final, nil
 	}
 }
 
