@@ -24,7 +24,7 @@ var privilegeObjects = map[string]privilegeObject{
 	"any_column":           {"SELECT INSERT UPDATE REFERENCES", findRel},
 	"column":               {"SELECT INSERT UPDATE REFERENCES", findRel},
 	"sequence":             {"USAGE SELECT UPDATE", findRel},
-	"schema":               {"CREATE USAGE", findReg(types.OIDRegnamespace)},
+	"schema":               {"CREATE USAGE", findSchema},
 	"function":             {"EXECUTE", findReg(types.OIDRegprocedure)},
 	"type":                 {"USAGE", findReg(types.OIDRegtype)},
 	"database":             {"CREATE CONNECT TEMPORARY TEMP", findDatabase},
@@ -48,6 +48,18 @@ func findReg(t types.OID) func(c *call, i int) (bool, error) {
 		_, err := c.r.RegOID(t, c.args[i])
 		return err == nil, err
 	}
+}
+
+func findSchema(c *call, i int) (bool, error) {
+	s := c.args[i]
+	if isOID(s) {
+		_, ok := c.r.RegName(types.OIDRegnamespace, c.oid(i))
+		return ok, nil
+	}
+	if c.m.snap.Schema(s) == nil {
+		return false, errNoSchema(s)
+	}
+	return true, nil
 }
 
 func findDatabase(c *call, i int) (bool, error) {

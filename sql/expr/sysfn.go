@@ -274,7 +274,7 @@ func setConfig(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	return nil
 }
 
-func formatType(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+func formatType(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	if a.Null(0, i) {
 		out.Null()
 		return nil
@@ -283,8 +283,14 @@ func formatType(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	switch {
 	case o == 0:
 		out.String("-")
-	case types.Lookup(o) == nil:
-		out.String("???")
+	case types.Lookup(o) == nil: // perhaps the row type of a relation
+		name := "???"
+		if x.Context != nil && x.Catalog != nil {
+			if s, ok := x.Catalog.RegName(types.OIDRegtype, uint32(o)); ok {
+				name = s
+			}
+		}
+		out.String(name)
 	case a.Null(1, i) || types.Lookup(o).ModOut == "-":
 		out.String(o.Name())
 	default:
