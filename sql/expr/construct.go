@@ -100,11 +100,8 @@ func NewNullIf(a, b Expr, pos int) (Expr, error) {
 	if !ok || call.Typ.OID != types.OIDBool {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "NULLIF requires = operator to yield boolean").At(pos)
 	}
-	res := a
-	typ := a.Type()
-	if typ.OID == types.OIDUnknown {
-		res, typ = call.Args[0], call.Args[0].Type()
-	}
+	res := call.Args[0]
+	typ := res.Type()
 	return &Case{Whens: []When{{Cond: eq, Then: NullConst(typ)}}, Else: res, Typ: typ}, nil
 }
 
@@ -166,14 +163,14 @@ func NewRow(fields []Expr) Expr {
 
 // NewIn makes `arg [NOT] IN (list…)`; arg may be a Row.
 func NewIn(arg Expr, list []Expr, not bool, pos int) (Expr, error) {
-	e, err := newIn(arg, list, pos)
+	e, err := newIn(arg, list, not, pos)
 	if err != nil || !not {
 		return e, err
 	}
 	return &Not{Arg: e}, nil
 }
 
-func newIn(arg Expr, list []Expr, pos int) (Expr, error) {
+func newIn(arg Expr, list []Expr, not bool, pos int) (Expr, error) {
 	// Items without columns are compared as one list of one type if they have one.
 	var fixed, rest []Expr
 	if _, isRow := arg.(*Row); isRow {
@@ -199,6 +196,9 @@ func newIn(arg Expr, list []Expr, pos int) (Expr, error) {
 	}
 	for _, e := range append(fixed, rest...) {
 		eq, err := NewOp("=", arg, e, pos)
+		if err != nil && not {
+			_, err = NewOp("<>", arg, e, pos) // the operator to complain about
+		}
 		if err == nil {
 			eq, err = CoerceToBool(eq, "IN", pos)
 		}
@@ -477,18 +477,27 @@ func compareRows(op string, l, r []Expr, pos int) (Expr, error) {
 
 // compareRowsOrdered makes l1 < r1 OR (l1 = r1 AND …).
 func compareRowsOrdered(op string, l, r []Expr, pos int) (Expr, error) {
-	last := len(l) - 1
-	out, err := NewOp(op, l[last], r[last], pos)
-	if err != nil {
-		return nil, err
-	}
-	strict := op[:1]
-	for i := last - 1; i >= 0; i-- {
-		less, err := NewOp(strict, l[i], r[i], pos)
+	// All pairs are resolved by the operator, from the left.
+	pairs := make([]*Call, len(l))
+	for i := range l {
+		e, err := NewOp(op, l[i], r[i], pos)
 		if err != nil {
 			return nil, err
 		}
-		eq, err := NewOp("=", l[i], r[i], pos)
+		c, ok := e.(*Call)
+		if !ok {
+			return nil, pgerror.Unsupported("comparison of nested rows")
+		}
+		pairs[i] = c
+	}
+	var out Expr = pairs[len(pairs)-1]
+	for i := len(pairs) - 2; i >= 0; i-- {
+		a, b := pairs[i].Args[0], pairs[i].Args[1]
+		less, err := NewOp(op[:1], a, b, pos)
+		if err != nil {
+			return nil, err
+		}
+		eq, err := NewOp("=", a, b, pos)
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ var literals = map[types.OID][]string{
 	types.OIDVarchar:     {"", "a", "abc", "12", "xyz "},
 	types.OIDBPChar:      {"", "a", "a ", "abc", "12"},
 	types.OIDName:        {"a", "abc", "pg_class"},
-	types.OIDChar:        {"a", "b", "1", ""},
+	types.OIDChar:        {"a", "b", "1"},
 	types.OIDBytea:       {"", `\x00`, `\x01ff`, `\x6162`},
 	types.OIDOid:         {"0", "1", "23", "4294967295"},
 	types.OIDDate:        {"2000-01-01", "1999-12-31", "2020-02-29", "2021-03-14", "0044-03-15 BC", "infinity", "-infinity", "5874897-12-31", "4714-11-24 BC", "1970-01-01", "2024-12-30"},

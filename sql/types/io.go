@@ -79,8 +79,8 @@ func at(v *columnar.Vec, i int) datum {
 	return datum{b: v.Bytes(i)}
 }
 
-// rawDatum reads a value of kind k as arrays and records store it:
-// little-endian if it has fixed width.
+// rawDatum reads a value of kind k as arrays and records store it: if it has
+// fixed width, little-endian as in the memory of a vector.
 func rawDatum(k columnar.Kind, b []byte) datum {
 	switch k {
 	case columnar.KindBool:
@@ -94,7 +94,7 @@ func rawDatum(k columnar.Kind, b []byte) datum {
 	case columnar.KindInt64, columnar.KindFloat64:
 		return datum{u: columnar.U128{Lo: binary.LittleEndian.Uint64(b)}}
 	case columnar.KindFixed16:
-		return datum{u: columnar.U128{Hi: binary.LittleEndian.Uint64(b[8:]), Lo: binary.LittleEndian.Uint64(b)}}
+		return datum{u: columnar.U128{Hi: binary.LittleEndian.Uint64(b), Lo: binary.LittleEndian.Uint64(b[8:])}}
 	}
 	return datum{b: b}
 }
@@ -111,8 +111,8 @@ func (d datum) appendRaw(dst []byte, k columnar.Kind) []byte {
 	case columnar.KindInt64, columnar.KindFloat64:
 		return binary.LittleEndian.AppendUint64(dst, d.u.Lo)
 	case columnar.KindFixed16:
-		dst = binary.LittleEndian.AppendUint64(dst, d.u.Lo)
-		return binary.LittleEndian.AppendUint64(dst, d.u.Hi)
+		dst = binary.LittleEndian.AppendUint64(dst, d.u.Hi)
+		return binary.LittleEndian.AppendUint64(dst, d.u.Lo)
 	}
 	return append(dst, d.b...)
 }
