@@ -86,6 +86,7 @@ type cut struct {
 	mu        sync.Mutex
 	states    []*capturedState
 	waiting   sync.WaitGroup
+	holds     []*input // what clusters that are behind still have to read
 }
 
 func (k *cut) add(s *capturedState) {
@@ -190,6 +191,11 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 	if err != nil || k == nil {
 		return nil, err
 	}
+	defer func() {
+		for _, in := range k.holds {
+			in.release()
+		}
+	}()
 	captured := make(chan struct{})
 	go func() { k.waiting.Wait(); close(captured) }()
 	select {
@@ -218,6 +224,9 @@ func (c *Coordinator) captureIngest(k *cut) {
 		if u := c.upserts[id]; u != nil {
 			spines = append(spines, u.circuit.Spines()...)
 		}
+		in := &input{coll: coll}
+		in.hold(k.epoch, false)
+		k.holds = append(k.holds, in)
 		k.add(capture(coll, c.tableFingerprint(coll), coll.isReady(), spines))
 	}
 }

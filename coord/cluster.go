@@ -46,11 +46,12 @@ func (s *seen) read(e dataflow.Epoch) (rows, errs []*dataflow.Delta) {
 	return rows, errs
 }
 
-// advance says that the cluster has processed everything up to e.
+// advance says that the cluster has processed everything up to e. A foreign
+// collection is read at each of the cluster's epochs, so that all are kept.
 func (s *seen) advance(e dataflow.Epoch) {
 	s.at = e
-	advanceHold(s.coll.rows, &s.rows, e)
-	advanceHold(s.coll.errs, &s.errs, e)
+	advanceHold(s.coll.rows, &s.rows, e, s.foreign)
+	advanceHold(s.coll.errs, &s.errs, e, s.foreign)
 }
 
 func (s *seen) release() {
@@ -224,6 +225,13 @@ func (cl *cluster) work() bool {
 // the other clusters to get to the epoch.
 func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool) error {
 	own := false
+	if skipped {
+		release, err := cl.jump(ctx, ec)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	for id, s := range cl.seen {
 		if !s.foreign && !skipped {
 			continue
@@ -248,6 +256,38 @@ func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool)
 		}
 	}
 	return nil
+}
+
+// jump moves an epoch whose changes were skipped to one at which every
+// imported collection can be read, and keeps that until release. The epoch of
+// a barrier stays: whoever set the barrier holds it.
+func (cl *cluster) jump(ctx context.Context, ec *epochChanges) (release func(), err error) {
+	ec.rows, ec.errs = nil, nil
+	if ec.barrier != nil {
+		return func() {}, nil
+	}
+	var ins []*input
+	for _, s := range cl.seen {
+		ins = append(ins, &input{coll: s.coll})
+	}
+	e, err := pinLatest(ctx, cl.c, ins, ec.epoch, false)
+	if err != nil {
+		return nil, err
+	}
+	cl.mu.Lock()
+	for len(cl.pending) > 0 && cl.pending[0].epoch <= e && cl.pending[0].barrier == nil {
+		cl.pending = cl.pending[1:]
+	}
+	if len(cl.pending) > 0 && cl.pending[0].barrier != nil {
+		e = min(e, cl.pending[0].epoch)
+	}
+	cl.mu.Unlock()
+	ec.epoch = e
+	return func() {
+		for _, in := range ins {
+			in.release()
+		}
+	}, nil
 }
 
 // step runs the flows that the changes of an epoch reach, in dependency order.

@@ -102,7 +102,7 @@ func (c *collection) isReady() bool {
 // epoch that readers may ask for.
 func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, readable dataflow.Epoch) {
 	if len(rows) > 0 {
-		advanceHold(c.rows, &c.hold, readable)
+		advanceHold(c.rows, &c.hold, readable, true)
 		c.rows.Append(e, rows)
 		c.rows.Seal(e)
 		n, u := countDiffs(rows)
@@ -111,7 +111,7 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 		c.lastAt.Store(uint64(e))
 	}
 	if len(errs) > 0 {
-		advanceHold(c.errs, &c.errHold, readable)
+		advanceHold(c.errs, &c.errHold, readable, true)
 		c.errs.Append(e, errs)
 		c.errs.Seal(e)
 		n, _ := countDiffs(errs)
@@ -120,13 +120,17 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 }
 
 // advanceHold moves a trace's hold to an epoch, which may still be to come, or
-// places it.
-func advanceHold(t *trace.Trace, h **trace.Hold, at dataflow.Epoch) {
+// places one there: from says that all later epochs are to be kept too.
+func advanceHold(t *trace.Trace, h **trace.Hold, at dataflow.Epoch, from bool) {
 	if *h != nil {
 		(*h).Advance(at)
 		return
 	}
-	if n, ok := t.Hold(at); ok {
+	place := t.Hold
+	if from {
+		place = t.HoldFrom
+	}
+	if n, ok := place(at); ok {
 		*h = n
 	}
 }

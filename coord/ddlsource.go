@@ -169,7 +169,10 @@ func inherit(o *catalog.Object, prefix string, conn *catalog.Object) {
 //	registry.url, registry.…     the schema registry
 //	format, key.format           avro | json | text | bytes | csv
 //	format.…                     what the format was given
-//	include.KIND                 the column for a record's metadata
+//	include                      a line for each INCLUDE: kind, header, alias and
+//	                             bytes, separated by tabs
+//	dialect                      risingwave for its WITH (connector = …)
+//	props.…                      what the connector found (sources.Table.Props)
 //	envelope                     none | upsert | debezium
 //	tables                       local=upstream,… of multi-table sources
 func (s *Session) sourceObject(d *ddlState, p *prepared, n *parser.CreateSource, schema string) (*catalog.Object, error) {
@@ -192,17 +195,7 @@ func (s *Session) sourceObject(d *ddlState, p *prepared, n *parser.CreateSource,
 	if err != nil {
 		return nil, err
 	}
-	for _, inc := range n.Includes {
-		name := inc.Alias
-		if name == "" {
-			name = inc.Kind
-		}
-		key := "include." + inc.Kind
-		if inc.Header != "" {
-			key += "." + inc.Header
-		}
-		o.Options[key] = literalRef + name
-	}
+	includeOption(n, o)
 	if n.Envelope != nil {
 		o.Options["envelope"] = literalRef + n.Envelope.Kind
 	}
@@ -211,6 +204,21 @@ func (s *Session) sourceObject(d *ddlState, p *prepared, n *parser.CreateSource,
 	}
 	_ = p
 	return o, nil
+}
+
+// includeOption stores the INCLUDE clauses, in their order.
+func includeOption(n *parser.CreateSource, o *catalog.Object) {
+	var lines []string
+	for _, inc := range n.Includes {
+		bytes := ""
+		if inc.Bytes || inc.Type != nil && strings.EqualFold(inc.Type.SQL, "bytea") {
+			bytes = "bytes"
+		}
+		lines = append(lines, strings.Join([]string{inc.Kind, inc.Header, inc.Alias, bytes}, "\t"))
+	}
+	if len(lines) > 0 {
+		o.Options["include"] = literalRef + strings.Join(lines, "\n")
+	}
 }
 
 func (s *Session) kafkaOptions(d *ddlState, n *parser.CreateSource, o *catalog.Object) error {
@@ -324,16 +332,23 @@ func (s *Session) postgresOptions(d *ddlState, n *parser.CreateSource, o *catalo
 // connectorOptions reads RisingWave's WITH (connector = …) FORMAT … ENCODE ….
 func (s *Session) connectorOptions(d *ddlState, n *parser.CreateSource, o *catalog.Object) error {
 	rename := map[string]string{
-		"properties.bootstrap.server":   "broker",
-		"properties.bootstrap.servers":  "broker",
-		"kafka.brokers":                 "broker",
-		"kafka.topic":                   "topic",
-		"scan.startup.mode":             "start mode",
-		"scan.startup.timestamp.millis": "start timestamp",
-		"properties.sasl.mechanism":     "sasl mechanisms",
-		"properties.sasl.username":      "sasl username",
-		"properties.sasl.password":      "sasl password",
-		"properties.security.protocol":  "security protocol",
+		"properties.bootstrap.server":    "broker",
+		"properties.bootstrap.servers":   "broker",
+		"kafka.brokers":                  "broker",
+		"kafka.topic":                    "topic",
+		"scan.startup.mode":              "start mode",
+		"scan.startup.timestamp.millis":  "start timestamp",
+		"scan.startup.timestamp_millis":  "start timestamp",
+		"properties.sasl.mechanism":      "sasl mechanisms",
+		"properties.sasl.username":       "sasl username",
+		"properties.sasl.password":       "sasl password",
+		"properties.security.protocol":   "security protocol",
+		"properties.client.id":           "client id",
+		"properties.group.id":            "group id",
+		"group.id.prefix":                "group id prefix",
+		"properties.ssl.ca.pem":          "ssl certificate authority",
+		"properties.ssl.certificate.pem": "ssl certificate",
+		"properties.ssl.key.pem":         "ssl key",
 	}
 	var opts []parser.Option
 	for _, x := range n.With {
@@ -362,9 +377,13 @@ func (s *Session) connectorOptions(d *ddlState, n *parser.CreateSource, o *catal
 	default:
 		return pgerror.Unsupported("connector '" + conn + "'")
 	}
+	o.Options["dialect"] = literalRef + "risingwave"
 	f := n.FormatEncode
 	if f == nil {
 		return nil
+	}
+	if f.KeyEncode != "" {
+		o.Options["key.format"] = literalRef + f.KeyEncode
 	}
 	switch f.Format {
 	case "plain", "":
@@ -483,9 +502,10 @@ func (s *Session) declaredTable(p *prepared, n *parser.CreateSource) (*sources.T
 		}
 		o.Columns = append(o.Columns, col)
 	}
-	included := map[string]bool{}
+	included := map[string]bool{"_rw_key": true}
 	for _, inc := range n.Includes {
 		included[inc.Alias] = true
+		included["_rw_kafka_"+inc.Kind] = true
 	}
 	for i := range constraints {
 		c := &constraints[i]
@@ -560,6 +580,9 @@ func describeTable(o *catalog.Object, t *sources.Table) {
 	o.AppendOnly = t.Envelope == sources.EnvelopeAppend
 	o.Options["envelope"] = envelopeName(t.Envelope)
 	o.Options["upstream"] = t.Name
+	for k, v := range t.Props {
+		o.Options["props."+k] = literalRef + v
+	}
 }
 
 func (s *Session) putSubsource(d *ddlState, o *catalog.Object, t *sources.Table, alias parser.Name) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -105,11 +106,7 @@ func (h *hydration) attempt() (err error) {
 	var ins []*input
 	defer func() {
 		for _, in := range ins {
-			for _, hold := range []*trace.Hold{in.rows, in.errs} {
-				if hold != nil {
-					hold.Release()
-				}
-			}
+			in.release()
 		}
 	}()
 	for _, id := range h.flow.df.imports() {
@@ -122,7 +119,7 @@ func (h *hydration) attempt() (err error) {
 		}
 		ins = append(ins, &input{coll: coll})
 	}
-	at, err := h.pin(ins)
+	at, err := pinLatest(h.ctx, h.c, ins, 0, false)
 	if err != nil {
 		return err
 	}
@@ -130,65 +127,91 @@ func (h *hydration) attempt() (err error) {
 		return err
 	}
 	for {
-		done, err := h.tryAttach(ins)
-		if done || err != nil {
+		// What came meanwhile is read in one go, up to an epoch from which all
+		// later ones are kept: the cluster can take over at any of them.
+		next := make([]*input, len(ins))
+		for i, in := range ins {
+			next[i] = &input{coll: in.coll}
+		}
+		e, err := pinLatest(h.ctx, h.c, next, at, true)
+		if err == nil {
+			err = h.catchUp(ins, e)
+		}
+		for i, in := range ins {
+			in.release()
+			ins[i] = next[i]
+		}
+		if err != nil {
 			return err
 		}
-		if err := h.catchUp(ins, h.cl.done.get()); err != nil {
+		at = e
+		if err := h.cl.done.wait(h.ctx, e); err != nil {
+			return err
+		}
+		if done, err := h.tryAttach(ins); done || err != nil {
 			return err
 		}
 	}
 }
 
-// pin chooses the epoch of the snapshot, the cluster's present one, and holds
-// the imports there.
-func (h *hydration) pin(ins []*input) (at dataflow.Epoch, err error) {
-	at = h.cl.done.get()
-	for _, in := range ins {
-		if err := in.coll.await(h.ctx, at); err != nil {
-			return 0, err
-		}
-	}
+// pinLatest chooses an epoch, not before least, that all stages of the
+// collections have reached, and holds the collections there.
+func pinLatest(ctx context.Context, c *Coordinator, ins []*input, least dataflow.Epoch, from bool) (dataflow.Epoch, error) {
 	for {
-		ok := true
+		e := c.timeline.ingest.done.get()
 		for _, in := range ins {
-			ok = ok && in.hold(at)
+			e = min(e, in.coll.stage.done.get())
 		}
-		if ok {
-			return at, nil
-		}
-		// Merged past it meanwhile: take a later one.
-		at = max(at+1, h.c.readEpoch())
-		for _, in := range ins {
-			if err := in.coll.stage.done.wait(h.ctx, min(at, h.c.timeline.ingest.done.get())); err != nil {
-				return 0, err
+		if e < least {
+			e = least
+			for _, in := range ins {
+				if err := in.coll.stage.done.wait(ctx, e); err != nil {
+					return 0, err
+				}
 			}
 		}
-		at = min(at, h.c.timeline.ingest.done.get())
-		if err := h.ctx.Err(); err != nil {
-			return 0, err
+		ok := true
+		for _, in := range ins {
+			ok = ok && in.hold(e, from)
 		}
+		if ok {
+			return e, nil
+		}
+		// Merged past it meanwhile: a later one will do.
+		if err := ctx.Err(); err != nil {
+			return 0, context.Cause(ctx)
+		}
+		runtime.Gosched()
 	}
 }
 
-// hold pins the collection at e and reports whether it could.
-func (in *input) hold(e dataflow.Epoch) bool {
-	for _, t := range []struct {
-		trace *trace.Trace
-		hold  **trace.Hold
-	}{{in.coll.rows, &in.rows}, {in.coll.errs, &in.errs}} {
-		if *t.hold != nil {
-			(*t.hold).Release()
-			*t.hold = nil
+// hold pins the collection at e, or from e on, and reports whether it could.
+func (in *input) hold(e dataflow.Epoch, from bool) bool {
+	in.release()
+	var ok bool
+	place := func(t *trace.Trace) (*trace.Hold, bool) {
+		if from {
+			return t.HoldFrom(e)
 		}
-		hold, ok := t.trace.Hold(e)
-		if !ok {
-			return false
-		}
-		*t.hold = hold
+		return t.Hold(e)
+	}
+	if in.rows, ok = place(in.coll.rows); !ok {
+		return false
+	}
+	if in.errs, ok = place(in.coll.errs); !ok {
+		return false
 	}
 	in.at = e
 	return true
+}
+
+func (in *input) release() {
+	for _, h := range []*trace.Hold{in.rows, in.errs} {
+		if h != nil {
+			h.Release()
+		}
+	}
+	in.rows, in.errs = nil, nil
 }
 
 // feedSnapshot steps the flow through its imports' content at epoch at, in
@@ -258,30 +281,20 @@ func (h *hydration) catchUp(ins []*input, e dataflow.Epoch) error {
 	h.step(e, rows, errs)
 	for _, in := range ins {
 		in.at = e
-		advanceHold(in.coll.rows, &in.rows, e)
-		advanceHold(in.coll.errs, &in.errs, e)
 	}
 	h.epoch.Store(uint64(e))
 	return nil
 }
 
-// tryAttach hands the flow to the cluster, in its loop, unless too much has
-// happened since: then another round of catching up comes first.
+// tryAttach hands the flow to the cluster, in its loop, with the little that
+// has happened since.
 func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
-	const near = 20 // epochs
 	err = h.cl.do(h.ctx, func() {
 		now := h.cl.done.get()
-		behind := 0
 		for _, in := range ins {
 			if in.coll.stage.done.get() < now {
 				return // another cluster is behind this one: wait outside
 			}
-			if u := in.coll.rows.Upper(); u > 0 && u-1 > in.at && now > in.at {
-				behind = max(behind, int(now-in.at))
-			}
-		}
-		if behind > near {
-			return
 		}
 		if err := h.catchUp(ins, now); err != nil {
 			return

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -257,6 +258,14 @@ func sourceTables(cat *catalog.Snapshot, o *catalog.Object) []sources.Table {
 		st := sources.Table{Name: t.Options["upstream"], Envelope: envelopeOf(t), Key: t.PrimaryKey}
 		for _, col := range t.Columns {
 			st.Columns = append(st.Columns, sources.Column{Name: col.Name, Type: col.Type, NotNull: col.NotNull})
+		}
+		for k, v := range t.Options {
+			if name, ok := strings.CutPrefix(k, "props."); ok {
+				if st.Props == nil {
+					st.Props = map[string]string{}
+				}
+				st.Props[name] = strings.TrimPrefix(v, literalRef)
+			}
 		}
 		out = append(out, st)
 	}

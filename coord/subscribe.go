@@ -245,7 +245,7 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 
 func (sub *subscription) hold(e dataflow.Epoch) bool {
 	in := &input{coll: sub.coll}
-	if !in.hold(e) {
+	if !in.hold(e, false) {
 		return false
 	}
 	sub.rows, sub.errs = in.rows, in.errs
@@ -378,11 +378,11 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 			made = made || len(sub.pending) > before
 			sub.at = t
 		}
-		advanceHold(sub.coll.rows, &sub.rows, sub.at)
+		advanceHold(sub.coll.rows, &sub.rows, sub.at, false)
 	}
 	sub.at = e
-	advanceHold(sub.coll.rows, &sub.rows, e)
-	advanceHold(sub.coll.errs, &sub.errs, e)
+	advanceHold(sub.coll.rows, &sub.rows, e, false)
+	advanceHold(sub.coll.errs, &sub.errs, e, false)
 	if made && sub.progress {
 		sub.tellProgress(e + 1)
 	}

@@ -69,9 +69,13 @@ func (t *Trace) Work(fuel int) bool {
 	return left
 }
 
-// Hold keeps every epoch ≥ e readable, in all partitions. It reports false if e
-// is no longer readable. An epoch that is still to come can be held.
-func (t *Trace) Hold(e dataflow.Epoch) (*Hold, bool) { return t.shared.hold(e, t.spines) }
+// Hold keeps epoch e readable, in all partitions. It reports false if e is no
+// longer readable. An epoch that is still to come can be held.
+func (t *Trace) Hold(e dataflow.Epoch) (*Hold, bool) { return t.shared.hold(e, false, t.spines) }
+
+// HoldFrom keeps every epoch ≥ e that is readable now, or still to come,
+// readable: nothing after e merges. For readers that are never far behind.
+func (t *Trace) HoldFrom(e dataflow.Epoch) (*Hold, bool) { return t.shared.hold(e, true, t.spines) }
 
 // TraceSnapshot is a Snapshot of every partition, at one epoch.
 type TraceSnapshot struct {

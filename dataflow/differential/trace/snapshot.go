@@ -71,18 +71,19 @@ func (s *Spine) SnapshotAt(t dataflow.Epoch) (*Snapshot, bool) {
 	return snap, true
 }
 
-// Hold keeps every epoch ≥ its own readable.
+// Hold keeps its epoch readable, or (HoldFrom) every epoch from its own on.
 type Hold struct {
 	shared *shared
 	at     dataflow.Epoch
+	from   bool
 }
 
 // Hold places a hold at t. It reports false if t is no longer readable.
 func (s *Spine) Hold(t dataflow.Epoch) (*Hold, bool) {
-	return s.shared.hold(t, []*Spine{s})
+	return s.shared.hold(t, false, []*Spine{s})
 }
 
-func (sh *shared) hold(t dataflow.Epoch, spines []*Spine) (*Hold, bool) {
+func (sh *shared) hold(t dataflow.Epoch, from bool, spines []*Spine) (*Hold, bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, s := range spines {
@@ -91,7 +92,7 @@ func (sh *shared) hold(t dataflow.Epoch, spines []*Spine) (*Hold, bool) {
 			return nil, false
 		}
 	}
-	h := &Hold{shared: sh, at: t}
+	h := &Hold{shared: sh, at: t, from: from}
 	sh.holds = append(sh.holds, h)
 	return h, true
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +28,9 @@ type Spine struct {
 	shared *shared
 
 	batches []*Batch   // guarded by shared.mu for others than the owner
-	merges  []*merging // of neighbours in batches; the owner's
+	merges  []*merging // of neighbours in batches; written under shared.mu
 	credit  int        // rows of work that Append owes
+	merged  int        // rows of work done
 	probes  int        // rows that were looked up since a merge was made for that
 }
 
@@ -133,7 +135,9 @@ func (s *Spine) Work(fuel int) bool {
 			}
 		}
 		m := s.merges[least].m
-		fuel -= max(m.Work(fuel), 1)
+		n := m.Work(fuel)
+		s.merged += n
+		fuel -= max(n, 1)
 		if m.Remaining() == 0 {
 			s.finish(least)
 			s.plan()
@@ -161,7 +165,7 @@ func (s *Spine) Probed(rows int) {
 		return
 	}
 	s.probes = 0
-	s.merges = append(s.merges, &merging{a: a, b: b, m: NewMerger(a, b)})
+	s.start(a, b)
 }
 
 // plan starts the merges that are due; the shortest it does at once.
@@ -172,12 +176,23 @@ func (s *Spine) plan() {
 			continue
 		}
 		if a.rows+b.rows > mergeNow {
-			s.merges = append(s.merges, &merging{a: a, b: b, m: NewMerger(a, b)})
+			s.start(a, b)
 			continue
 		}
+		s.merged += a.rows + b.rows
 		s.replace(a, b, Merge(a, b))
 		// The result may be due with its elder or its younger neighbour.
 		i = min(i+1, len(s.batches))
+	}
+}
+
+// start begins to merge neighbours, unless a hold was placed between them.
+func (s *Spine) start(a, b *Batch) {
+	g := &merging{a: a, b: b, m: NewMerger(a, b)}
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if !s.shared.separates(a, b) {
+		s.merges = append(s.merges, g)
 	}
 }
 
@@ -197,12 +212,17 @@ func (s *Spine) due(a, b *Batch) bool {
 	return !s.held(a, b)
 }
 
-// held reports whether a hold separates a and b: it reads all of a and not all
-// of b.
+// held reports whether a hold separates a and b.
 func (s *Spine) held(a, b *Batch) bool {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
-	for _, h := range s.shared.holds {
+	return s.shared.separates(a, b)
+}
+
+// separates reports whether a hold reads all of a and not all of b. Call with
+// the lock held.
+func (sh *shared) separates(a, b *Batch) bool {
+	for _, h := range sh.holds {
 		if a.desc.Upper <= h.at+1 && h.at+1 < b.desc.Upper {
 			return true
 		}
@@ -213,7 +233,9 @@ func (s *Spine) held(a, b *Batch) bool {
 // finish puts the result of merge i in the place of its inputs.
 func (s *Spine) finish(i int) {
 	g := s.merges[i]
-	s.merges = append(s.merges[:i], s.merges[i+1:]...)
+	s.shared.mu.Lock()
+	s.merges = slices.Delete(s.merges, i, i+1)
+	s.shared.mu.Unlock()
 	s.replace(g.a, g.b, g.m.Done())
 	for _, b := range g.keep {
 		b.Release()
@@ -313,7 +335,6 @@ func (s *Spine) Replace(old, new *Batch) bool {
 type Stats struct {
 	Batches, Rows     int
 	Payload, Overhead int64 // bytes
-	Merging           int   // rows of work left in merges
 }
 
 // Stats counts.
