@@ -351,8 +351,8 @@ func registerSession() {
 	fn("current_setting", true, Stable, types.Text, RowKernel(currentSetting), types.Text, types.Bool)
 	fn("set_config", false, Volatile, types.Text, RowKernel(setConfig), types.Text, types.Text, types.Bool)
 	fn("format_type", false, Stable, types.Text, RowKernel(formatType), types.Oid, types.Int4)
-	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Text, types.Oid)
-	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Text, types.Oid, types.Bool)
+	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Of(types.OIDPgNodeTree), types.Oid)
+	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Of(types.OIDPgNodeTree), types.Oid, types.Bool)
 }
 
 // pgGetExpr shows a stored expression: the catalog stores them as SQL.
