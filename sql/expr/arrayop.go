@@ -210,7 +210,7 @@ func (x *Eval) row(n *node, f *frame) *columnar.Vec {
 		}
 	}
 	out := columnar.NewBuilder(columnar.KindBytes, rows)
-	var r types.RecordBuilder
+	r := types.RecordBuilder{Names: n.names}
 	for i := range rows {
 		for k := range args {
 			v, i := Args(args).row(k, i)

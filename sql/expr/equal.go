@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"bytes"
 	"reflect"
 
@@ -53,7 +55,7 @@ func Equal(a, b Expr) bool {
 		return ok && equalAll(a.Elems, b.Elems)
 	case *Row:
 		b, ok := b.(*Row)
-		return ok && equalAll(a.Fields, b.Fields)
+		return ok && slices.Equal(a.Names, b.Names) && equalAll(a.Fields, b.Fields)
 	case *InList:
 		b, ok := b.(*InList)
 		return ok && a.Op == b.Op && Equal(a.Arg, b.Arg) && equalAll(a.List, b.List)

@@ -87,9 +87,11 @@ type ArrayCtor struct {
 	Typ   types.Type
 }
 
-// Row is ROW(…), a record.
+// Row is ROW(…), a record. Names are those of the fields where it is the whole
+// row of a relation: what json calls them.
 type Row struct {
 	Fields []Expr
+	Names  []string
 	Typ    types.Type
 }
 

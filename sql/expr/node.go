@@ -44,6 +44,7 @@ type node struct {
 	els    bool          // opCase: the last of args is ELSE; the others are condition, result, …
 	set    *constSet     // opIn
 	arrop  *arrayOp      // opArrayOp
+	names  []string      // opRow
 }
 
 // compiler turns expressions into nodes.
@@ -171,7 +172,7 @@ func (c *compiler) make(e Expr) (n *node, err error) {
 		n.op = opArray
 		n.args, err = c.all(e.Elems)
 	case *Row:
-		n.op = opRow
+		n.op, n.names = opRow, e.Names
 		n.args, err = c.all(e.Fields)
 	case *InList:
 		return c.makeIn(e)

@@ -107,7 +107,7 @@ func MapChildren(e Expr, f func(Expr) Expr) Expr {
 		}
 	case *Row:
 		if fields, ok := mapAll(e.Fields, f); ok {
-			return &Row{Fields: fields, Typ: e.Typ}
+			return &Row{Fields: fields, Names: e.Names, Typ: e.Typ}
 		}
 	case *InList:
 		a := f(e.Arg)

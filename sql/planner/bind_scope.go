@@ -304,7 +304,7 @@ func (b *binder) wholeRow(s *scope, e *entry, depth, pos int) expr.Expr {
 	if len(fields) == 1 && e.object == nil && e.columns[0].name == e.name {
 		return fields[0]
 	}
-	row := expr.NewRow(fields)
+	row := expr.NewNamedRow(fields, names)
 	b.rowNames[row] = names
 	return row
 }

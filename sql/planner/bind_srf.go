@@ -34,7 +34,7 @@ func (x exprBinder) setFunction(name string, args []expr.Expr, opts expr.CallOpt
 		fields[i] = &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}
 		names[i] = c.Name
 	}
-	row := expr.NewRow(fields)
+	row := expr.NewNamedRow(fields, names)
 	x.rowNames[row] = names
 	return row, nil
 }
@@ -365,7 +365,7 @@ func functionEntry(cols []plan.Column, c *tableCall, fn *pg.RangeFunction) (*ent
 		} else if len(c.cols) > 0 {
 			e.name = c.cols[0].Name
 		}
-		named := c.set != nil && len(c.set.Names) > 0 && c.set.Names[0] != ""
+		named := c.set != nil && len(c.set.Names) > 0 && c.set.Names[0] != "" && c.set.Names[0] != c.set.Name
 		if fn.Alias != nil && len(c.cols) == 1 && c.fields == nil && !named {
 			e.columns[0].name = fn.Alias.Aliasname
 		}

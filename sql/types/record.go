@@ -8,14 +8,23 @@ import (
 
 // The form of a record (all numbers little-endian):
 //
-//	n       2 bytes, number of fields
+//	n       2 bytes, number of fields | recordNames
 //	fields  n × (type OID uint32, end offset uint32; recordNull set for NULL)
 //	values  the fields one after another, as arrays store elements
+//	names   if recordNames is set: n × (length uint16, bytes)
+//
+// Names are what json calls the fields. They play no part in comparisons, and
+// the normal form has none.
 
-const recordNull = 1 << 31
+const (
+	recordNull  = 1 << 31
+	recordNames = 1 << 15
+)
 
 // RecordBuilder makes records field by field. It can be used again after Append.
 type RecordBuilder struct {
+	// Names, if not nil, are the names of the fields of all records made.
+	Names      []string
 	head, data []byte
 	n          int
 }
@@ -44,24 +53,53 @@ func (r *RecordBuilder) field(t Type, d datum) {
 
 // Append appends the record to dst and makes r empty.
 func (r *RecordBuilder) Append(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(r.n))
+	n := uint16(r.n)
+	if r.Names != nil {
+		n |= recordNames
+	}
+	dst = binary.LittleEndian.AppendUint16(dst, n)
 	dst = append(dst, r.head...)
 	dst = append(dst, r.data...)
+	for _, s := range r.Names {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(len(s)))
+		dst = append(dst, s...)
+	}
 	r.n, r.head, r.data = 0, r.head[:0], r.data[:0]
 	return dst
 }
 
 // RecordReader reads the form of a record, whose memory it shares.
 type RecordReader struct {
-	N    int // number of fields
-	head []byte
-	data []byte
+	N     int // number of fields
+	head  []byte
+	data  []byte
+	named bool
 }
 
 // ReadRecord takes the form of a record apart.
 func ReadRecord(b []byte) RecordReader {
-	n := int(binary.LittleEndian.Uint16(b))
-	return RecordReader{N: n, head: b[2 : 2+8*n], data: b[2+8*n:]}
+	h := binary.LittleEndian.Uint16(b)
+	n := int(h &^ recordNames)
+	return RecordReader{N: n, head: b[2 : 2+8*n], data: b[2+8*n:], named: h&recordNames != 0}
+}
+
+// Names are the names of the fields, nil if they have none.
+func (r *RecordReader) Names() []string {
+	if !r.named {
+		return nil
+	}
+	end := uint32(0)
+	if r.N > 0 {
+		end = binary.LittleEndian.Uint32(r.head[8*r.N-4:]) &^ recordNull
+	}
+	names := make([]string, r.N)
+	b := r.data[end:]
+	for i := range names {
+		l := int(binary.LittleEndian.Uint16(b))
+		names[i] = string(b[2 : 2+l])
+		b = b[2+l:]
+	}
+	return names
 }
 
 // Type is the type of field i, without modifier.
