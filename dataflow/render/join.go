@@ -42,9 +42,16 @@ func (b *builder) join(r *plan.Join, need []bool) coll {
 			need = append(need, slices.Repeat([]bool{true}, nr)...)
 		}
 	}
-	use := needed(need, nl+nr, j.On)
-	left, right := b.rel(j.Left, use[:nl]), b.rel(j.Right, use[nl:])
 	cond := splitCondition(j.On, nl)
+	use := needed(need, nl+nr, j.On)
+	lid, rid := uniqueKey(j.Left), uniqueKey(j.Right)
+	if len(cond.residual) > 0 && j.Kind != plan.JoinInner {
+		identify(use[:nl], lid)
+		if j.Kind == plan.JoinFull {
+			identify(use[nl:], rid)
+		}
+	}
+	left, right := b.rel(j.Left, use[:nl]), b.rel(j.Right, use[nl:])
 	b.placeOneSided(&j, &cond, &left, &right)
 	cond.keys = nullSafety(cond.keys, j.Left.Columns(), j.Right.Columns(), j.Kind == plan.JoinFull, &right)
 	jn := &joiner{b: b, cond: cond, nl: nl}
@@ -56,9 +63,14 @@ func (b *builder) join(r *plan.Join, need []bool) coll {
 	// What a side has to carry besides its keys: what is asked for and what the
 	// residual reads; a semi join without residual reads only keys of the right.
 	carry := needed(need, nl+nr, cond.residual)
-	identify := len(cond.residual) > 0 && j.Kind != plan.JoinInner
-	jn.l = b.side(left, lk, carry[:nl], uniqueKey(j.Left), identify)
-	jn.r = b.side(right, rk, carry[nl:], uniqueKey(j.Right), identify && j.Kind == plan.JoinFull)
+	if len(cond.residual) > 0 && j.Kind != plan.JoinInner {
+		identify(carry[:nl], lid)
+		if j.Kind == plan.JoinFull {
+			identify(carry[nl:], rid)
+		}
+	}
+	jn.l, jn.r = b.side(left, lk, carry[:nl]), b.side(right, rk, carry[nl:])
+	jn.l.unique, jn.r.unique = lid, rid
 	switch j.Kind {
 	case plan.JoinSemi, plan.JoinAnti:
 		return jn.semi(j.Kind == plan.JoinAnti, need)
@@ -66,6 +78,14 @@ func (b *builder) join(r *plan.Join, need []bool) coll {
 		return jn.inner(need)
 	}
 	return jn.outer(j.Kind, need)
+}
+
+// identify adds to the columns of a side what tells its rows apart: a key of
+// it, or all columns.
+func identify(cols []bool, unique []int) {
+	for i := range cols {
+		cols[i] = cols[i] || unique == nil || slices.Contains(unique, i)
+	}
 }
 
 // swapped is a right join as a left join, with the sides exchanged.
@@ -187,20 +207,9 @@ func notNull(e expr.Expr, cols []plan.Column) bool {
 }
 
 // side arranges one side of a join by its keys, with the columns of it that are
-// to be carried, and, if whole, what identifies a row of it.
-func (b *builder) side(c coll, keys []expr.Expr, carry []bool, unique []int, whole bool) *side {
-	s := &side{at: make([]int, c.arity()), unique: unique, types: make([]types.Type, c.arity())}
-	if whole {
-		carry = slices.Clone(carry)
-		if unique == nil {
-			for i := range carry {
-				carry[i] = carry[i] || c.col(i) != nil
-			}
-		}
-		for _, k := range unique {
-			carry[k] = true
-		}
-	}
+// to be carried.
+func (b *builder) side(c coll, keys []expr.Expr, carry []bool) *side {
+	s := &side{at: make([]int, c.arity()), types: make([]types.Type, c.arity())}
 	for i := range s.types {
 		if e := c.col(i); e != nil {
 			s.types[i] = e.Type()
@@ -373,20 +382,21 @@ func (j *joiner) partnered(left, anti bool, cols []int) differential.Stream {
 	// of the columns.
 	id := own.unique
 	if id == nil {
-		for i, at := range own.at {
-			if at >= 0 {
-				id = append(id, i)
-			}
-		}
+		id = upTo(len(own.at))
 	}
-	pairCols, idAt := make([]int, len(id)), make([]int, len(id))
-	for i, c := range id {
-		pairCols[i], idAt[i] = c, own.at[c]
+	var pairCols, idAt []int
+	for _, c := range id {
+		at := own.at[c]
+		if at < 0 || slices.Contains(idAt, at) {
+			continue
+		}
+		idAt = append(idAt, at)
 		if !left {
-			pairCols[i] += j.nl
+			c += j.nl
 		}
+		pairCols = append(pairCols, c)
 	}
-	found := j.b.c.Arrange(j.pairs(pairCols), upTo(len(id)))
+	found := j.b.c.Arrange(j.pairs(pairCols), upTo(len(pairCols)))
 	all := j.b.c.Arrange(own.arr.Stream(), idAt)
 	o.NullSafe = true
 	oks, _ := j.b.c.Join(all, found, o)

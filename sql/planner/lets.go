@@ -181,11 +181,24 @@ func (s *sharer) rewrite(r plan.Rel) plan.Rel {
 		r = sort.Input
 	}
 	out := body(r)
-	for _, c := range slices.Backward(s.common) {
+	// A part that contains another one must see its binding: larger ones come
+	// further in.
+	slices.SortStableFunc(s.common, func(a, b plan.Rel) int { return size(b) - size(a) })
+	for _, c := range s.common {
 		out = &plan.Let{ID: ids[c], Value: plan.MapChildren(c, body), Body: out}
 	}
 	if isSort {
 		return plan.WithInput(sort, out)
 	}
 	return out
+}
+
+// size is the number of nodes of r.
+func size(r plan.Rel) int {
+	n := 0
+	plan.Walk(r, func(plan.Rel) bool {
+		n++
+		return true
+	})
+	return n
 }

@@ -262,6 +262,9 @@ func (p *pruner) removable(r *plan.Join, nl int) bool {
 	var cols []int
 	for _, e := range r.On {
 		a, b, ok := plan.IsEquality(e)
+		if !ok {
+			a, b, ok = plan.IsSame(e)
+		}
 		if !ok || expr.VolatilityOf(e) == expr.Volatile {
 			continue
 		}
