@@ -38,6 +38,9 @@ type Table struct {
 	Key      []int    // of the upsert envelope: key columns
 	KeyNames []string // of a declared key: also of columns that discovery finds
 	Envelope Envelope
+	// Props is what discovery found and must find again in Config.Tables after
+	// a restart, such as the schema that the columns were made from.
+	Props map[string]string
 }
 
 // Op is the operation of an upsert record.
