@@ -69,8 +69,8 @@ type merging struct {
 const (
 	// mergeMin is the least work that is worth a visit.
 	mergeMin = 256
-	// mergeNow is how many rows are merged at once, whatever the credit.
-	mergeNow = 1024
+	// mergeAtOnce is how many rows are merged whatever the credit.
+	mergeAtOnce = 1024
 	// probesWorth is how many rows of merging a lookup is worth.
 	probesWorth = 4
 	// unkeyedMax is the size beyond which unkeyed batches stay as they are.
@@ -175,14 +175,14 @@ func (s *Spine) plan() {
 		if !s.due(a, b) {
 			continue
 		}
-		if a.rows+b.rows > mergeNow {
+		if a.rows+b.rows > mergeAtOnce {
 			s.start(a, b)
 			continue
 		}
-		s.merged += a.rows + b.rows
-		s.replace(a, b, Merge(a, b))
-		// The result may be due with its elder or its younger neighbour.
-		i = min(i+1, len(s.batches))
+		if s.mergeNow(a, b) {
+			// The result may be due with its elder or its younger neighbour.
+			i = min(i+1, len(s.batches))
+		}
 	}
 }
 
@@ -233,18 +233,37 @@ func (sh *shared) separates(a, b *Batch) bool {
 // finish puts the result of merge i in the place of its inputs.
 func (s *Spine) finish(i int) {
 	g := s.merges[i]
+	c := g.m.Done()
 	s.shared.mu.Lock()
 	s.merges = slices.Delete(s.merges, i, i+1)
+	s.replace(g.a, g.b, c)
 	s.shared.mu.Unlock()
-	s.replace(g.a, g.b, g.m.Done())
+	s.drop(g.a, g.b, c)
 	for _, b := range g.keep {
 		b.Release()
 	}
 }
 
-// replace puts c, if it has rows, in the place of the neighbours a and b.
-func (s *Spine) replace(a, b, c *Batch) {
+// mergeNow merges two neighbours at once. It reports false if a hold was placed
+// between them meanwhile.
+func (s *Spine) mergeNow(a, b *Batch) bool {
+	s.merged += a.rows + b.rows
+	c := Merge(a, b)
 	s.shared.mu.Lock()
+	if s.shared.separates(a, b) {
+		s.shared.mu.Unlock()
+		c.Release()
+		return false
+	}
+	s.replace(a, b, c)
+	s.shared.mu.Unlock()
+	s.drop(a, b, c)
+	return true
+}
+
+// replace puts c, if it has rows, in the place of the neighbours a and b. Call
+// with the lock held.
+func (s *Spine) replace(a, b, c *Batch) {
 	list := make([]*Batch, 0, len(s.batches))
 	for _, x := range s.batches {
 		switch {
@@ -256,7 +275,10 @@ func (s *Spine) replace(a, b, c *Batch) {
 		}
 	}
 	s.batches = list
-	s.shared.mu.Unlock()
+}
+
+// drop gives up the inputs of a merge, and its result if that is empty.
+func (s *Spine) drop(a, b, c *Batch) {
 	a.Release()
 	b.Release()
 	if c.rows == 0 {
