@@ -7,9 +7,8 @@ import (
 
 // generic is what the polymorphic types of one call stand for.
 type generic struct {
-	elem    types.OID // anyelement; its array type is anyarray
-	common  types.OID // anycompatible
-	missing bool      // the arguments that would tell are all of unknown type
+	elem   types.OID // anyelement; its array type is anyarray; 0 if all are unknown
+	common types.OID // anycompatible
 }
 
 // resolveGeneric finds what the polymorphic parameters stand for
@@ -18,7 +17,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 	var g generic
 	var elem, array types.OID
 	var compat []types.OID
-	usesElem, usesCompat, nonArray, unknownArray := false, false, false, false
+	usesElem, usesCompat, nonArray := false, false, false
 	for i, t := range in {
 		switch p := params[i]; p {
 		case types.OIDAnyElement, types.OIDAnyNonArray:
@@ -34,7 +33,6 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 		case types.OIDAnyArray:
 			usesElem = true
 			if t == types.OIDUnknown {
-				unknownArray = true
 				continue
 			}
 			if elemOf(t) == 0 {
@@ -58,7 +56,6 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			compat = append(compat, elemOf(t))
 		}
 	}
-	_ = unknownArray
 	if usesElem {
 		if err := g.setElem(elem, array, nonArray); err != nil {
 			return g, err
@@ -85,7 +82,7 @@ func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 	if nonArray && elemOf(elem) != 0 {
 		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem.Name())
 	}
-	g.elem, g.missing = elem, elem == 0
+	g.elem = elem
 	return nil
 }
 
@@ -97,6 +94,7 @@ func notAlike(what string, a, b types.OID) error {
 // actual is the type that a parameter or result type stands for.
 func (g *generic) actual(t types.Type) (types.Type, error) {
 	var o types.OID
+	base := g.elem
 	switch t.OID {
 	case types.OIDAnyElement, types.OIDAnyNonArray:
 		o = g.elem
@@ -105,17 +103,17 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 	case types.OIDAnyCompatible:
 		o = g.common
 	case types.OIDAnyCompatibleArray:
-		o = arrayOf(g.common)
+		base, o = g.common, arrayOf(g.common)
 	default:
 		return t, nil
 	}
 	if o != 0 {
 		return types.Of(o), nil
 	}
-	if g.missing {
+	if base == 0 {
 		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
 	}
-	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", g.elem.Name())
+	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", base.Name())
 }
 
 // commonOID is select_common_type over type OIDs; unknown alone becomes text.
