@@ -76,6 +76,9 @@ func (e *pgEnv) Rows(id plan.ObjectID) float64 { return e.s.c.estimateRows(id) }
 // Started is when the server began.
 func (e *pgEnv) Started() time.Time { return e.s.c.started }
 
+// Now is the present time.
+func (e *pgEnv) Now() time.Time { return e.s.c.opts.Now() }
+
 // Sessions lists the client sessions.
 func (e *pgEnv) Sessions() []pgcatalog.Session {
 	c := e.s.c

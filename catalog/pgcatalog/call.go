@@ -106,6 +106,7 @@ func init() {
 		"pg_indexes_size":                    indexesSizeCall,
 		"pg_database_size":                   databaseSizeCall,
 		"pg_tablespace_size":                 tablespaceSizeCall,
+		"pg_get_replica_identity_index":      replicaIdentityCall,
 		"pg_relation_filenode":               filenodeCall,
 		"pg_relation_filepath":               filepathCall,
 		"pg_relation_is_updatable":           updatableCall,
@@ -129,7 +130,8 @@ func init() {
 	// Of objects that do not exist here nothing can be said.
 	for _, name := range []string{"pg_get_triggerdef", "pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_statisticsobjdef",
 		"pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "shobj_description", "pg_sequence_last_value", "pg_conversion_is_visible",
-		"pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible", "pg_ts_template_is_visible"} {
+		"pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible", "pg_ts_template_is_visible",
+		"acldefault", "pg_get_statisticsobjdef_expressions", "pg_partition_root", "pg_collation_actual_version", "pg_database_collation_actual_version"} {
 		functions[name] = func(*call) result { return none }
 	}
 	for _, name := range []string{"numscans", "dead_tuples", "tuples_inserted", "tuples_updated", "tuples_deleted"} {
@@ -433,6 +435,18 @@ func filenodeCall(c *call) result {
 		return result{null: true, err: err}
 	}
 	return integer(int64(x.oid))
+}
+
+// replicaIdentityCall is the primary key of a table.
+func replicaIdentityCall(c *call) result {
+	if x := c.m.byOID[c.oid(0)]; x != nil {
+		for _, i := range x.indexes {
+			if i.constraint == 'p' {
+				return integer(int64(i.oid))
+			}
+		}
+	}
+	return none
 }
 
 func filepathCall(c *call) result {

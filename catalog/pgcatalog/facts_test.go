@@ -17,9 +17,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the files in facts/ from PostgreSQL")
 
-// relationFacts lists each system relation of PostgreSQL and its columns, of
+// relationSQL lists each system relation of PostgreSQL and its columns, of
 // domains the type behind.
-const relationFacts = `
+const relationSQL = `
 SELECT CASE WHEN a.attnum IS NULL
   THEN concat_ws(E'\t', '@', n.nspname, c.relname, c.oid, c.relkind, c.reltype, coalesce(t.typarray, 0))
   ELSE concat_ws(E'\t', a.attname, coalesce(b.typname, x.typname),
@@ -55,6 +55,7 @@ var rowFacts = map[string]string{
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
 	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"timezones": `SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)' AND name NOT IN ('localtime', 'posixrules', 'Factory') ORDER BY name COLLATE "C"`,
 	"keywords":  `SELECT word, catcode, barelabel::int FROM pg_get_keywords() ORDER BY word COLLATE "C"`,
 	"pg_settings": `SELECT name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val FROM pg_settings
 		WHERE source <> 'override' OR context = 'internal' ORDER BY name`,
@@ -109,7 +110,7 @@ func TestFacts(t *testing.T) {
 		}
 		return b.Bytes()
 	}
-	check(t, "relations", bytes.ReplaceAll(copyOut(relationFacts), []byte(`\t`), []byte("\t")))
+	check(t, "relations", bytes.ReplaceAll(copyOut(relationSQL), []byte(`\t`), []byte("\t")))
 	for name, sql := range rowFacts {
 		rows, err := s.Conn.Query(ctx, sql+" LIMIT 0")
 		if err != nil {

@@ -51,6 +51,7 @@ type Env interface {
 	Settings() [][3]string
 	Rows(id plan.ObjectID) float64
 	Started() time.Time
+	Now() time.Time
 	Sessions() []Session
 	Prepared() []Prepared
 	Cursors() []Cursor

@@ -30,9 +30,12 @@ func define(defs map[string]definition) {
 	}
 }
 
-// relations are all system relations.
+// relationFacts are all system relations.
+var relationFacts = sync.OnceValue(readRelations)
+
+// relations are all system relations with their definitions.
 var relations = sync.OnceValue(func() []*relation {
-	rels := readRelations()
+	rels := relationFacts()
 	for _, r := range rels {
 		key := r.name
 		if r.schema == catalog.SchemaInformation {

@@ -47,6 +47,15 @@ to_regproc(text) regproc
 to_regprocedure(text) regprocedure
 to_regnamespace(text) regnamespace
 to_regrole(text) regrole
+to_regoper(text) regoper
+to_regoperator(text) regoperator
+to_regcollation(text) regcollation
+acldefault(char, oid) _aclitem
+pg_get_statisticsobjdef_expressions(oid) _text
+pg_get_replica_identity_index(regclass) regclass
+pg_partition_root(regclass) regclass
+pg_collation_actual_version(oid) text
+pg_database_collation_actual_version(oid) text
 pg_table_is_visible(oid) bool
 pg_type_is_visible(oid) bool
 pg_function_is_visible(oid) bool
