@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"cmp"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 )
@@ -11,6 +13,7 @@ import (
 type Merger struct {
 	layout *Layout
 	order  []int // columns that order rows of equal hash
+	plain  bool  // the first of them has no NULLs
 	a, b   mergeSide
 	gs     []columnar.Gatherer
 	diffs  [][]dataflow.Diff // of the chunks of a, then of b
@@ -65,6 +68,7 @@ func NewMerger(a, b *Batch) *Merger {
 			Since: max(a.desc.Since, b.desc.Since),
 		},
 	}
+	m.plain = len(m.order) > 0 && noNulls(a, m.order[0]) && noNulls(b, m.order[0])
 	m.out.bytesRow = make([]int, len(l.Kinds))
 	for c, k := range l.Kinds {
 		m.gs[c].Reset(k, columnar.ChunkShift)
@@ -79,6 +83,15 @@ func NewMerger(a, b *Batch) *Merger {
 		}
 	}
 	return m
+}
+
+func noNulls(b *Batch, c int) bool {
+	for _, ch := range b.chunks {
+		if ch.Cols[c].HasNulls() {
+			return false
+		}
+	}
+	return true
 }
 
 // Merge merges two batches at once.
@@ -136,17 +149,7 @@ func (m *Merger) piece(idx []uint32, diffs []dataflow.Diff, fuel int) {
 			m.fetchDiffs(idx[from:k], diffs[from:k])
 		}
 		for k < limit && m.tied() {
-			e, h, d := m.tie()
-			if d == 0 {
-				continue
-			}
-			if d != 1 && !m.some {
-				m.some = true
-				ones(diffs[:k])
-			}
-			idx[k], hash[k] = e, h
-			diffs[k] = d
-			k++
+			k = m.ties(idx, hash, diffs, k)
 		}
 	}
 	if !m.some {
@@ -241,25 +244,64 @@ func (m *Merger) tied() bool {
 		m.a.cur().Hash[m.a.row] == m.b.cur().Hash[m.b.row]
 }
 
-// tie takes the lesser of two rows of equal hash, or both if they are equal;
-// then d is the sum of their diffs.
-func (m *Merger) tie() (e uint32, h uint64, d dataflow.Diff) {
+// ties takes rows while both inputs are at the same hash and in the same chunk:
+// the lesser of two rows, or both if they are equal. Most keys are told apart
+// by their first column that can differ, and most of those are integers.
+func (m *Merger) ties(idx []uint32, hash []uint64, diffs []dataflow.Diff, k int) int {
+	if m.plain {
+		c := m.order[0]
+		x, y := m.a.cur().Cols[c], m.b.cur().Cols[c]
+		switch m.layout.Kinds[c] {
+		case columnar.KindInt64:
+			return mergeTies(m, x.Int64s(), y.Int64s(), idx, hash, diffs, k)
+		case columnar.KindInt32:
+			return mergeTies(m, x.Int32s(), y.Int32s(), idx, hash, diffs, k)
+		}
+	}
+	return mergeTies[int64](m, nil, nil, idx, hash, diffs, k)
+}
+
+// mergeTies is ties, given the first column to compare by, or nil.
+func mergeTies[T int32 | int64](m *Merger, x, y []T, idx []uint32, hash []uint64, diffs []dataflow.Diff, k int) int {
 	ca, cb := m.a.cur(), m.b.cur()
 	i, j := m.a.row, m.b.row
-	e, h = m.a.addr(), ca.Hash[i]
-	switch r := compareBy(m.order, ca.Cols, i, cb.Cols, j); {
-	case r < 0:
-		m.a.advance(1)
-		m.done++
-		return e, h, ca.Diff(i)
-	case r > 0:
-		e = m.b.addr()
-		m.b.advance(1)
-		m.done++
-		return e, h, cb.Diff(j)
+	ea, eb := m.a.addr()-uint32(i), m.b.addr()-uint32(j)
+	h := ca.Hash[i]
+	for k < len(idx) && i < ca.N && j < cb.N && ca.Hash[i] == h && cb.Hash[j] == h {
+		var e uint32
+		var d dataflow.Diff
+		r := 0
+		if x != nil {
+			r = cmp.Compare(x[i], y[j])
+		}
+		if r == 0 {
+			r = compareBy(m.order, ca.Cols, i, cb.Cols, j)
+		}
+		switch {
+		case r < 0:
+			e, d = ea+uint32(i), ca.Diff(i)
+			i++
+		case r > 0:
+			e, d = eb+uint32(j), cb.Diff(j)
+			j++
+		default:
+			e, d = ea+uint32(i), ca.Diff(i)+cb.Diff(j)
+			i++
+			j++
+		}
+		if d == 0 {
+			continue
+		}
+		if d != 1 && !m.some {
+			m.some = true
+			ones(diffs[:k])
+		}
+		idx[k], hash[k] = e, h
+		diffs[k] = d
+		k++
 	}
-	m.a.advance(1)
-	m.b.advance(1)
-	m.done += 2
-	return e, h, ca.Diff(i) + cb.Diff(j)
+	m.done += i - m.a.row + j - m.b.row
+	m.a.advance(i - m.a.row)
+	m.b.advance(j - m.b.row)
+	return k
 }
