@@ -18,6 +18,7 @@ type Column struct {
 	Index int
 	Typ   types.Type
 	Name  string // for messages and EXPLAIN
+	Pos   int    // where the column was named, 0 if not known
 }
 
 // Const is a literal: a vector of length 1. Typ may be Unknown while binding.
@@ -123,6 +124,7 @@ type OuterColumn struct {
 	Index int
 	Typ   types.Type
 	Name  string
+	Pos   int
 }
 
 // SubqueryKind says how a subquery is used as a scalar.

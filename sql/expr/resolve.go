@@ -441,20 +441,27 @@ func CommonType(exprs []Expr, context string) (types.Type, error) {
 	return typ, nil
 }
 
-// PosOf is the position of an expression in its statement, 0 if not known.
+// PosOf is the leftmost position of an expression in its statement, 0 if not known.
 func PosOf(e Expr) int {
 	switch e := e.(type) {
 	case *Const:
 		return e.Pos
 	case *Param:
 		return e.Pos
-	case *Call:
-		if e.Pos == 0 && len(e.Args) > 0 {
-			return PosOf(e.Args[0])
-		}
+	case *Column:
+		return e.Pos
+	case *OuterColumn:
 		return e.Pos
 	case *Subquery:
 		return e.Pos
+	case *Call:
+		pos := e.Pos
+		for _, a := range e.Args {
+			if p := PosOf(a); p > 0 && (pos == 0 || p < pos) {
+				pos = p
+			}
+		}
+		return pos
 	}
 	return 0
 }

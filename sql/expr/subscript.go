@@ -44,7 +44,7 @@ func NewSubscript(arg Expr, subs []Subscript, pos int) (Expr, error) {
 			} else {
 				var err error
 				if !CanCoerce(e.Type(), types.Int4, CastAssignment) {
-					return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(pos)
+					return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(PosOf(e)).At(pos)
 				}
 				if e, err = coerce(e, types.Int4, CastAssignment, pos); err != nil {
 					return nil, err

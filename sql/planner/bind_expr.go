@@ -83,8 +83,11 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 	case *pg.Node_BooleanTest:
 		return x.booleanTest(n.BooleanTest)
 	case *pg.Node_CoalesceExpr:
-		args, err := x.exprsWithoutSets(n.CoalesceExpr.Args, "COALESCE")
+		args, err := x.exprs(n.CoalesceExpr.Args)
 		if err != nil {
+			return nil, err
+		}
+		if err := x.refuseSets("set-returning functions are not allowed in COALESCE", args...); err != nil {
 			return nil, err
 		}
 		return expr.NewCoalesce(args, x.pos(n.CoalesceExpr.Location))
@@ -147,6 +150,9 @@ func (x exprBinder) constant(c *pg.A_Const) (expr.Expr, error) {
 	case *pg.A_Const_Fval:
 		if i, ok := integerLiteral(v.Fval.Fval); ok {
 			k := int64Const(i)
+			if int64(int32(i)) == i { // only -2147483648, which the grammar makes of a larger literal
+				k = int32Const(int32(i))
+			}
 			k.Pos = pos
 			return k, nil
 		}
@@ -240,7 +246,6 @@ func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
 	pos := x.pos(c.Location)
 	var arg expr.Expr
 	var err error
-	before := x.setCount()
 	if c.Arg != nil {
 		if arg, err = x.expr(c.Arg); err != nil {
 			return nil, err
@@ -277,37 +282,31 @@ func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
 			return nil, err
 		}
 	}
-	if err := x.refuseSets(before, "CASE"); err != nil {
+	all := []expr.Expr{els}
+	for _, w := range whens {
+		all = append(all, w.Cond, w.Then)
+	}
+	if err := x.refuseSets("set-returning functions are not allowed in CASE", all...); err != nil {
 		return nil, err
 	}
 	return expr.NewCase(whens, els, pos)
 }
 
-// setCount is how many set-returning functions the query level has so far.
-func (x exprBinder) setCount() int {
-	if x.scope.sel == nil {
-		return 0
-	}
-	return len(x.scope.sel.srfs)
-}
-
-// refuseSets fails if set-returning functions were bound since before.
-func (x exprBinder) refuseSets(before int, where string) error {
-	if x.setCount() > before {
-		return pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", where).
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").
-			At(x.scope.sel.srfs[before].pos)
+// refuseSets fails if there is a set-returning function in one of es.
+func (x exprBinder) refuseSets(where string, es ...expr.Expr) error {
+	for _, e := range es {
+		i := placeholderIn(e, srfBase, srfBase<<1)
+		if i < 0 {
+			continue
+		}
+		for _, c := range x.scope.sel.srfs {
+			if k := i - srfBase - c.first; k >= 0 && k < len(c.cols) {
+				return pgerror.New(pgerror.FeatureNotSupported, "%s", where).
+					WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").At(c.pos)
+			}
+		}
 	}
 	return nil
-}
-
-func (x exprBinder) exprsWithoutSets(list []*pg.Node, where string) ([]expr.Expr, error) {
-	before := x.setCount()
-	out, err := x.exprs(list)
-	if err != nil {
-		return nil, err
-	}
-	return out, x.refuseSets(before, where)
 }
 
 // typeCast binds CAST(x AS t) and x::t.
@@ -339,26 +338,38 @@ func (x exprBinder) typeCast(c *pg.TypeCast) (expr.Expr, error) {
 func (x exprBinder) array(a *pg.A_ArrayExpr, typ types.Type) (expr.Expr, error) {
 	pos := x.pos(a.Location)
 	elems := make([]expr.Expr, len(a.Elements))
+	multi := false // some element is an array itself
 	for i, n := range a.Elements {
 		var err error
 		if in := n.GetAArrayExpr(); in != nil {
 			elems[i], err = x.array(in, typ)
 		} else {
 			elems[i], err = x.expr(n)
-			if err == nil && typ.OID != types.OIDUnknown && !elems[i].Type().OID.IsArray() {
-				elems[i], err = expr.Coerce(elems[i], typ.ElemType(), expr.CastExplicit, x.pos(nodeLocation(n)))
-			}
 		}
 		if err != nil {
 			return nil, err
 		}
+		multi = multi || elems[i].Type().OID.IsArray()
 	}
-	if len(elems) == 0 {
-		if typ.OID == types.OIDUnknown {
+	if typ.OID == types.OIDUnknown {
+		if len(elems) == 0 {
 			return nil, pgerror.New(pgerror.IndeterminateDatatype, "cannot determine type of empty array").
 				WithHint("Explicitly cast to the desired type, for example ARRAY[]::integer[].").At(pos)
 		}
+		return expr.NewArray(elems, pos)
+	}
+	if len(elems) == 0 {
 		return &expr.ArrayCtor{Typ: types.Of(typ.OID)}, nil
+	}
+	elem := typ.ElemType()
+	if multi {
+		elem = typ
+	}
+	for i, n := range a.Elements {
+		var err error
+		if elems[i], err = expr.Coerce(elems[i], elem, expr.CastExplicit, x.pos(nodeLocation(n))); err != nil {
+			return nil, err
+		}
 	}
 	return expr.NewArray(elems, pos)
 }

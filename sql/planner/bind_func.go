@@ -34,27 +34,16 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		return nil, pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names}
+	var e expr.Expr
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
-		if err := x.notAggregate(f, name, pos); err != nil {
-			return nil, err
-		}
-		return x.setFunction(name, args, opts)
+		e, err = x.setFunction(name, args, opts)
+	} else {
+		e, err = expr.NewCall(name, args, opts)
 	}
-	if expr.IsFunction(name) || types.OID(0) != castFunction(name, args) {
-		if err := x.notAggregate(f, name, pos); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	return expr.NewCall(name, args, opts)
-}
-
-// castFunction is the type that a call of its name with one argument casts to.
-func castFunction(name string, args []expr.Expr) types.OID {
-	if len(args) != 1 {
-		return 0
-	}
-	o, _ := types.ByName(name)
-	return o
+	return e, x.notAggregate(f, name, pos)
 }
 
 // funcName is the name of the function called, without its schema.
@@ -146,7 +135,6 @@ func (x exprBinder) filterClause(n *pg.Node) (expr.Expr, error) {
 // aggregateCall binds an aggregate. It belongs to the innermost query level
 // whose columns its arguments use, which may be one outside of a subquery.
 func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Expr, error) {
-	before := x.setCount()
 	call := plan.AggCall{Distinct: f.AggDistinct, Pos: pos}
 	args, names, err := x.args(f)
 	if err != nil {
@@ -183,9 +171,8 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	if call.Filter, err = x.filterClause(f.AggFilter); err != nil {
 		return nil, err
 	}
-	if err := x.refuseSets(before, "aggregate function calls"); err != nil {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "aggregate function calls cannot contain set-returning function calls").
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").At(pgerror.As(err).Pos)
+	if err := x.refuseSets("aggregate function calls cannot contain set-returning function calls", call.Args...); err != nil {
+		return nil, err
 	}
 	if err := x.checkDistinctAggregate(&call, f, pos); err != nil {
 		return nil, err
@@ -212,7 +199,11 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 	for i, o := range call.OrderBy {
 		found := false
 		for _, a := range call.Args {
-			found = found || expr.Equal(a, o.Expr)
+			// The argument may have been cast implicitly to the type needed.
+			if expr.Equal(a, o.Expr) || expr.Equal(expr.StripRelabel(a), o.Expr) {
+				found = true
+				call.OrderBy[i].Expr = a
+			}
 		}
 		if !found {
 			return pgerror.New(pgerror.InvalidColumnReference,

@@ -297,6 +297,7 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 // aggregate makes the Aggregate and HAVING, and rewrites all expressions over
 // its output.
 func (sel *selectState) aggregate() error {
+	sel.flatMapGroups()
 	sel.addDependent()
 	a := &plan.Aggregate{Input: sel.rel, GroupBy: sel.groupBy, GroupingSets: sel.sets}
 	in := sel.rel.Columns()
@@ -327,6 +328,33 @@ func (sel *selectState) aggregate() error {
 		sel.rel = filter(sel.rel, conjuncts([]expr.Expr{sel.having})...)
 	}
 	return nil
+}
+
+// flatMapGroups makes the set-returning functions that GROUP BY refers to: they
+// run before the grouping.
+func (sel *selectState) flatMapGroups() {
+	var calls []int
+	for i := range sel.srfs {
+		c := &sel.srfs[i]
+		for _, g := range sel.groupBy {
+			if hasPlaceholder(g, srfBase+c.first, srfBase+c.first+len(c.cols)) {
+				calls = append(calls, i)
+				break
+			}
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	done := map[int]int{}
+	sel.flatMapStep(calls, done)
+	for i := range sel.groupBy {
+		sel.groupBy[i] = sel.placed(sel.groupBy[i], done)
+	}
+	_ = sel.everyExpr(func(e *expr.Expr) error {
+		*e = sel.placed(*e, done)
+		return nil
+	})
 }
 
 // addDependent adds to the grouping the columns that functionally depend on it:

@@ -24,6 +24,14 @@ func (x exprBinder) aExpr(e *pg.A_Expr) (expr.Expr, error) {
 		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 		return x.between(e, pos)
 	}
+	if l := e.Rexpr.GetSubLink(); l != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && e.Lexpr.GetRowExpr() != nil &&
+		l.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
+		// (a, b) op (SELECT …)
+		return x.subLink(&pg.SubLink{
+			SubLinkType: pg.SubLinkType_ROWCOMPARE_SUBLINK, Testexpr: e.Lexpr, OperName: e.Name,
+			Subselect: l.Subselect, Location: l.Location,
+		})
+	}
 	var left expr.Expr
 	var err error
 	if e.Lexpr != nil {

@@ -111,7 +111,10 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 	if err := b.checkRecursion(c, q.Rarg); err != nil {
 		return err
 	}
-	c.cols = first.cols
+	c.cols = make([]outputColumn, len(first.cols))
+	for i, col := range first.cols {
+		c.cols[i].name = col.name // they are no longer columns of a table
+	}
 	if err := c.rename(b); err != nil {
 		return err
 	}

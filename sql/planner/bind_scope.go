@@ -280,9 +280,9 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	s.up(m.depth).used = true
 	var x expr.Expr
 	if m.depth == 0 {
-		x = &expr.Column{Index: m.col.index, Typ: m.col.typ, Name: m.col.name}
+		x = &expr.Column{Index: m.col.index, Typ: m.col.typ, Name: m.col.name, Pos: pos}
 	} else {
-		x = &expr.OuterColumn{Depth: m.depth, Index: m.col.index, Typ: m.col.typ, Name: m.col.name}
+		x = &expr.OuterColumn{Depth: m.depth, Index: m.col.index, Typ: m.col.typ, Name: m.col.name, Pos: pos}
 	}
 	b.refs[x] = columnUse{
 		pos: pos, table: m.entry.name, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum,

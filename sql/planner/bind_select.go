@@ -261,7 +261,7 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 		if it.name == "" {
 			it.name = sel.columnName(t.Val)
 		}
-		if use, ok := sel.refs[e]; ok {
+		if use, ok := sel.refs[e]; ok && t.Val.GetCollateClause() == nil {
 			it.tableOID, it.attNum = use.tableOID, use.attNum
 		}
 		sel.items = append(sel.items, it)
@@ -295,7 +295,7 @@ func (sel *selectState) orderBy(list []*pg.Node, name string) ([]sortItem, error
 		if it.desc, it.nullsFirst, err = sel.direction(sb); err != nil {
 			return nil, err
 		}
-		if err := sel.checkSortable(sel.items[i].expr, sel.pos(sb.Location)); err != nil {
+		if err := sel.checkSortable(sel.items[i].expr, sel.pos(nodeLocation(sb.Node))); err != nil {
 			return nil, err
 		}
 		dup := false

@@ -97,6 +97,13 @@ func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (
 			}
 		}
 	}
+	if !all {
+		for i, c := range l.rel.Columns() {
+			if c.Type.OID == types.OIDJSON {
+				return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(l.cols[i].pos)
+			}
+		}
+	}
 	op := &plan.SetOp{Kind: kind, All: all, Inputs: flattenUnion(kind, all, l.rel, r.rel)}
 	lc, rc := l.rel.Columns(), r.rel.Columns()
 	for i := range n {

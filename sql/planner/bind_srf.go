@@ -17,6 +17,7 @@ type srfCall struct {
 	cols  []plan.Column
 	first int // number of its first placeholder, from srfBase
 	pos   int
+	made  bool // its node has been made
 }
 
 // setFunction binds a set-returning function in an expression.
@@ -49,12 +50,29 @@ func (x exprBinder) placeSet(name string, args []expr.Expr, opts expr.CallOption
 	if err != nil {
 		return 0, nil, err
 	}
+	for _, c := range sel.srfs { // equal calls run in step, so one will do
+		if c.fn == fn && sameExprs(c.args, args) {
+			return c.first, c.cols, nil
+		}
+	}
 	first := 0
 	if n := len(sel.srfs); n > 0 {
 		first = sel.srfs[n-1].first + len(sel.srfs[n-1].cols)
 	}
 	sel.srfs = append(sel.srfs, srfCall{fn: fn, args: args, cols: cols, first: first, pos: opts.Pos})
 	return first, cols, nil
+}
+
+func sameExprs(a, b []expr.Expr) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !expr.Equal(a[i], b[i]) || expr.VolatilityOf(a[i]) == expr.Volatile {
+			return false
+		}
+	}
+	return true
 }
 
 // resolveSet resolves a set-returning function and names its columns.
@@ -102,7 +120,7 @@ func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, er
 			return &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}, 1, nil
 		}
 	}
-	return nil, 0, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type record", field).At(pos)
+	return nil, 0, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
 }
 
 // expandRow binds `(row).*` in a select list.
@@ -131,43 +149,43 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 // those that do not depend on each other run in step.
 func (sel *selectState) flatMap() error {
 	done := map[int]int{} // column of each placeholder
-	left := make([]int, len(sel.srfs))
-	for i := range left {
-		left[i] = i
-	}
-	for len(left) > 0 {
-		var now, later []int
-		for _, i := range left {
-			ready := true
-			for _, a := range sel.srfs[i].args {
+	for {
+		var now []int
+		for i := range sel.srfs {
+			c := &sel.srfs[i]
+			ready := !c.made
+			for _, a := range c.args {
 				ready = ready && !hasPlaceholder(a, srfBase, srfBase<<1)
 			}
 			if ready {
 				now = append(now, i)
-			} else {
-				later = append(later, i)
 			}
 		}
+		if len(now) == 0 {
+			return nil
+		}
 		sel.flatMapStep(now, done)
-		sel.resolveSets(done)
-		left = later
+		for i := range sel.items {
+			sel.items[i].expr = sel.placed(sel.items[i].expr, done)
+		}
+		for i := range sel.srfs {
+			for j := range sel.srfs[i].args {
+				sel.srfs[i].args[j] = sel.placed(sel.srfs[i].args[j], done)
+			}
+		}
 	}
-	return nil
 }
 
-// resolveSets replaces the placeholders whose columns are known.
-func (sel *selectState) resolveSets(done map[int]int) {
-	top := 0
-	for k := range done {
-		top = max(top, k+1)
-	}
-	// Placeholders in use are exactly those of functions that have been made,
-	// or have a greater number.
-	sel.resolvePlaceholders(srfBase, srfBase+top, func(i int) int {
-		if c, ok := done[i]; ok {
-			return c
+// placed is e with the placeholders of set-returning functions replaced where
+// their columns are known.
+func (sel *selectState) placed(e expr.Expr, done map[int]int) expr.Expr {
+	return expr.Rewrite(e, func(n expr.Expr) expr.Expr {
+		if c, ok := n.(*expr.Column); ok && c.Index >= srfBase {
+			if at, ok := done[c.Index-srfBase]; ok {
+				return &expr.Column{Index: at, Typ: c.Typ, Name: c.Name}
+			}
 		}
-		return srfBase + i
+		return n
 	})
 }
 
@@ -175,6 +193,7 @@ func (sel *selectState) resolveSets(done map[int]int) {
 func (sel *selectState) flatMapStep(calls []int, done map[int]int) {
 	in := sel.rel.Columns()
 	place := func(c *srfCall, at int) {
+		c.made = true
 		for i := range c.cols {
 			done[c.first+i] = at + i
 		}
@@ -502,7 +521,8 @@ func (x exprBinder) recordCall(call *pg.FuncCall, name string, defs []*pg.Node) 
 		}
 		c.call, err = expr.Coerce(args[0], want, expr.CastImplicit, pos)
 	default:
-		return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is only allowed for functions returning \"record\"").At(pos)
+		return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is only allowed for functions returning \"record\"").
+			At(x.pos(defs[0].GetColumnDef().GetLocation()))
 	}
 	if err != nil {
 		return nil, err

@@ -341,9 +341,8 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		if i := placeholderIn(a, windowBase, srfBase); i >= 0 {
 			return nil, pgerror.New(pgerror.WindowingError, "window function calls cannot be nested").At(sel.windows[i-windowBase].call.Pos)
 		}
-		if hasPlaceholder(a, srfBase, srfBase<<1) {
-			return nil, pgerror.New(pgerror.FeatureNotSupported, "window function calls cannot contain set-returning function calls").
-				WithHint("You might be able to move the set-returning function into a LATERAL FROM item.").At(pos)
+		if err := x.refuseSets("window function calls cannot contain set-returning function calls", a); err != nil {
+			return nil, err
 		}
 	}
 	spec, err := x.over(f.Over)
