@@ -86,15 +86,20 @@ func (a *intSum) Value(_ *Eval, out *columnar.Builder) error {
 	return nil
 }
 
+// specials counts the values that are not finite.
+type specials struct{ nan, inf, negInf int64 }
+
+func (s specials) any() bool { return s.nan+s.inf+s.negInf > 0 }
+
 // floatSums are exact sums of two columns of floats, of their squares and of
 // their product: what the float aggregates come from, rounded once.
 type floatSums struct {
-	n                int64
-	nan, inf, negInf int64 // of values
-	sx, sy           big.Float
-	sxx, syy, sxy    big.Float
-	two, squares     bool
-	final            func(s *floatSums) (float64, bool)
+	n             int64
+	badX, badY    specials
+	sx, sy        big.Float
+	sxx, syy, sxy big.Float
+	two, squares  bool
+	final         func(s *floatSums) (float64, bool)
 }
 
 // exactBits is a precision at which no sum of products of doubles is rounded.
@@ -120,7 +125,8 @@ func floatAt(v *columnar.Vec, i int) float64 {
 	return v.Float64s()[i]
 }
 
-func (s *floatSums) special(f float64, diff int64) bool {
+// note counts f if it is not finite.
+func (s *specials) note(f float64, diff int64) bool {
 	switch {
 	case f != f:
 		s.nan += diff
@@ -134,6 +140,20 @@ func (s *floatSums) special(f float64, diff int64) bool {
 	return true
 }
 
+// sum is the sum of values of which some may not be finite.
+func (s specials) sum(finite *big.Float) float64 {
+	switch {
+	case s.nan > 0 || s.inf > 0 && s.negInf > 0:
+		return math.NaN()
+	case s.inf > 0:
+		return math.Inf(1)
+	case s.negInf > 0:
+		return math.Inf(-1)
+	}
+	f, _ := finite.Float64()
+	return f
+}
+
 func (s *floatSums) Add(_ *Eval, args []*columnar.Vec, i int, diff int64) error {
 	if anyNullAt(args, i) {
 		return nil
@@ -145,26 +165,28 @@ func (s *floatSums) Add(_ *Eval, args []*columnar.Vec, i int, diff int64) error 
 	if s.two {
 		x = floatAt(args[1], i)
 	}
-	bad := s.special(x, diff)
-	if s.two && s.special(y, diff) || bad {
-		return nil
-	}
 	var m, bx, by, p big.Float
 	m.SetPrec(exactBits).SetInt64(diff)
-	bx.SetPrec(exactBits).SetFloat64(x)
 	add := func(sum, a, b *big.Float) {
 		p.SetPrec(exactBits).Mul(a, b)
 		sum.Add(sum, p.Mul(&p, &m))
 	}
 	one := big.NewFloat(1)
-	add(&s.sx, &bx, one)
-	if s.squares {
-		add(&s.sxx, &bx, &bx)
+	okX := !s.badX.note(x, diff)
+	if okX {
+		bx.SetPrec(exactBits).SetFloat64(x)
+		add(&s.sx, &bx, one)
+		if s.squares {
+			add(&s.sxx, &bx, &bx)
+		}
 	}
-	if s.two {
-		by.SetPrec(exactBits).SetFloat64(y)
-		add(&s.sy, &by, one)
-		add(&s.syy, &by, &by)
+	if !s.two || s.badY.note(y, diff) {
+		return nil
+	}
+	by.SetPrec(exactBits).SetFloat64(y)
+	add(&s.sy, &by, one)
+	add(&s.syy, &by, &by)
+	if okX {
 		add(&s.sxy, &bx, &by)
 	}
 	return nil
@@ -177,12 +199,12 @@ func (s *floatSums) Value(_ *Eval, out *columnar.Builder) error {
 		out.Null()
 	case out.Kind() == columnar.KindFloat32:
 		r := float32(f)
-		if isInf(r) && s.inf+s.negInf == 0 {
+		if isInf(r) && !s.badX.any() && !s.badY.any() {
 			return errFloatOver
 		}
 		out.Float32(r)
 	default:
-		if isInf(f) && s.inf+s.negInf == 0 {
+		if isInf(f) && !s.badX.any() && !s.badY.any() {
 			return errFloatOver
 		}
 		out.Float64(f)
@@ -190,24 +212,13 @@ func (s *floatSums) Value(_ *Eval, out *columnar.Builder) error {
 	return nil
 }
 
-// total is the sum of the values, special ones included.
-func (s *floatSums) total() float64 {
-	switch {
-	case s.nan > 0 || s.inf > 0 && s.negInf > 0:
-		return math.NaN()
-	case s.inf > 0:
-		return math.Inf(1)
-	case s.negInf > 0:
-		return math.Inf(-1)
-	}
-	f, _ := s.sx.Float64()
-	return f
-}
-
 // moment is q - a*b/n: the sum of products of deviations from the means. It is
 // NaN if a value was not finite.
-func (s *floatSums) moment(q, a, b *big.Float) float64 {
-	if s.nan+s.inf+s.negInf > 0 {
+func (s *floatSums) moment(bad bool, q, a, b *big.Float) float64 {
+	switch {
+	case s.n == 0:
+		return 0
+	case bad:
 		return math.NaN()
 	}
 	var p, n big.Float
@@ -278,7 +289,8 @@ func (a *intervalSum) Value(_ *Eval, out *columnar.Builder) error {
 	return nil
 }
 
-// extreme keeps the least or the greatest value.
+// extreme keeps the least or the greatest value, of equal ones the last, as
+// PostgreSQL does (of char(n) the first).
 type extreme struct {
 	typ  types.Type
 	max  bool
@@ -292,7 +304,8 @@ func (a *extreme) Add(_ *Eval, args []*columnar.Vec, i int, _ int64) error {
 		return nil
 	}
 	if a.best != nil {
-		if c := types.Compare(a.typ, v, i, a.best, 0); c == 0 || c > 0 != a.max {
+		c := types.Compare(a.typ, v, i, a.best, 0)
+		if c == 0 && a.typ.OID == types.OIDBPChar || c != 0 && c > 0 != a.max {
 			return nil
 		}
 	}

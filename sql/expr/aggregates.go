@@ -24,10 +24,10 @@ func registerSums() {
 		agg("avg", AggAvg, types.Numeric, true, avg, t)
 	}
 	fsum := func([]types.Type, types.Type) Accumulator {
-		return newFloatSums(false, false, func(s *floatSums) (float64, bool) { return s.total(), s.n > 0 })
+		return newFloatSums(false, false, func(s *floatSums) (float64, bool) { return s.badX.sum(&s.sx), s.n > 0 })
 	}
 	favg := func([]types.Type, types.Type) Accumulator {
-		return newFloatSums(false, false, func(s *floatSums) (float64, bool) { return s.total() / float64(s.n), s.n > 0 })
+		return newFloatSums(false, false, func(s *floatSums) (float64, bool) { return s.badX.sum(&s.sx) / float64(s.n), s.n > 0 })
 	}
 	agg("sum", AggSum, types.Float4, true, fsum, types.Float4)
 	agg("sum", AggSum, types.Float8, true, fsum, types.Float8)
@@ -85,7 +85,7 @@ func registerVariances() {
 		for _, t := range []types.Type{types.Float4, types.Float8} {
 			agg(name, AggVariance, types.Float8, true, func([]types.Type, types.Type) Accumulator {
 				return newFloatSums(false, true, func(s *floatSums) (float64, bool) {
-					return varianceOf(s.n, s.moment(&s.sxx, &s.sx, &s.sx), v.sample, v.root)
+					return varianceOf(s.n, s.moment(s.badX.any(), &s.sxx, &s.sx, &s.sx), v.sample, v.root)
 				})
 			}, t)
 		}
@@ -147,15 +147,11 @@ func (s *floatSums) moments() Moments {
 	if s.n == 0 {
 		return m
 	}
-	m.SXX = s.moment(&s.sxx, &s.sx, &s.sx)
-	m.SYY = s.moment(&s.syy, &s.sy, &s.sy)
-	m.SXY = s.moment(&s.sxy, &s.sx, &s.sy)
-	sx, _ := s.sx.Float64()
-	sy, _ := s.sy.Float64()
-	m.AvgX, m.AvgY = sx/float64(s.n), sy/float64(s.n)
-	if s.nan+s.inf+s.negInf > 0 {
-		m.AvgX, m.AvgY = math.NaN(), math.NaN()
-	}
+	badX, badY := s.badX.any(), s.badY.any()
+	m.SXX = s.moment(badX, &s.sxx, &s.sx, &s.sx)
+	m.SYY = s.moment(badY, &s.syy, &s.sy, &s.sy)
+	m.SXY = s.moment(badX || badY, &s.sxy, &s.sx, &s.sy)
+	m.AvgX, m.AvgY = s.badX.sum(&s.sx)/float64(s.n), s.badY.sum(&s.sy)/float64(s.n)
 	return m
 }
 

@@ -34,7 +34,7 @@ func collectNested(_ *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, 
 		}
 		a := types.ReadArray(args[0].Bytes(i))
 		switch {
-		case a.NDim == 0:
+		case i == lo && a.NDim == 0:
 			return pgerror.New(pgerror.ArraySubscriptError, "cannot accumulate empty arrays")
 		case i == lo:
 			first = a
