@@ -60,6 +60,9 @@ func (t *groupTable) key(p unsafe.Pointer) unsafe.Pointer { return unsafe.Add(p,
 // (hs[i] is of rows[i]), and makes those that are missing; their numbers are
 // appended to fresh.
 func (t *groupTable) probe(keys []*columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
+	if t.keyAt == 0 && t.keys.words == 2 && !keys[0].HasNulls() {
+		return t.probeWord(keys[0], hs, rows, gids, fresh)
+	}
 	enc := t.scratch(len(rows))
 	t.keys.encode(keys, rows, enc)
 	return t.lookup(enc, keys, hs, rows, gids, fresh)
@@ -71,6 +74,63 @@ func (t *groupTable) scratch(n int) []uint64 {
 		t.enc = make([]uint64, n)
 	}
 	return t.enc[:n]
+}
+
+// probeWord is probe for a key of one word that is not NULL.
+func (t *groupTable) probeWord(v *columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
+	words := t.scratch(len(rows))[:len(rows)]
+	encodeWords(v, rows, words)
+	gids = gids[:len(words)]
+	dir, shift := t.idx.dir, t.idx.shift&63
+	base, rowShift, stride := t.rows.base, t.rows.shift&31, t.rows.stride
+	rowMask := uint32(1)<<rowShift - 1
+	for i, h := range hs[:len(words)] {
+		key := words[i]
+		s := &dir[h>>shift]
+		pos := h & s.mask
+		for {
+			e := *s.slot(pos)
+			row := uint32(e) - 1
+			if uint32(e>>32) == h && e != 0 {
+				p := unsafe.Add(base[row>>rowShift], uintptr(row&rowMask)*stride)
+				if *wordAt(p, 1) == key && uint32(*wordAt(p, 0)) == 0 {
+					gids[i] = row
+					break
+				}
+			} else if e == 0 {
+				row = t.insert(h, unsafe.Pointer(&[2]uint64{0, key}), nil, 0)
+				gids[i] = row
+				fresh = append(fresh, row)
+				dir, shift, base = t.idx.dir, t.idx.shift&63, t.rows.base
+				break
+			}
+			pos = (pos + 1) & s.mask
+		}
+	}
+	return fresh
+}
+
+// encodeWords is encode of a column of one word without NULLs.
+func encodeWords(v *columnar.Vec, rows []uint32, words []uint64) {
+	switch v.Kind() {
+	case columnar.KindInt16:
+		wordsOfInts(v.Int16s(), rows, words)
+	case columnar.KindInt32:
+		wordsOfInts(v.Int32s(), rows, words)
+	case columnar.KindInt64:
+		wordsOfInts(v.Int64s(), rows, words)
+	default:
+		for i, r := range rows {
+			words[i] = fixedWord(v, r)
+		}
+	}
+}
+
+func wordsOfInts[T int16 | int32 | int64](vals []T, rows []uint32, words []uint64) {
+	words = words[:len(rows)]
+	for i, r := range rows {
+		words[i] = intWord(int64(vals[r]))
+	}
 }
 
 // lookup is probe for keys that are encoded already.
@@ -190,32 +250,27 @@ func (t *groupTable) remove(h, gid uint32) {
 	t.rows.remove(gid)
 }
 
-// decodeKey makes key column c of the rows at ptrs.
-func (t *groupTable) decodeKey(c int, ptrs []unsafe.Pointer) *columnar.Vec {
-	v := decodeValues(t.keys.kinds[c], ptrs, t.keyAt+t.keys.offs[c], &t.ar)
-	if t.keys.masks == 0 {
-		return v
+// keyRows copies the keys of groups, so that they can be decoded column by column.
+func (t *groupTable) keyRows(ids []uint32) rowSet {
+	w := t.keys.words
+	words := make([]uint64, len(ids)*w)
+	for i, id := range ids {
+		copy(words[i*w:], unsafe.Slice((*uint64)(t.key(t.at(id))), w))
 	}
-	var nulls columnar.Bitmap
-	for i, p := range ptrs {
-		if *wordAt(p, t.keyAt+c>>6)>>(uint(c)&63)&1 != 0 {
-			if nulls == nil {
-				nulls = columnar.NewBitmap(len(ptrs))
-			}
-			nulls.Set(i)
-		}
-	}
-	if nulls == nil {
-		return v
-	}
-	return v.WithNulls(nulls)
+	return newRowSet(words, w, allRows(len(ids)))
 }
 
-// hashOf is the hash of the key of the group at p.
-func (t *groupTable) hashOf(p unsafe.Pointer) uint64 {
+// keyColumns are the key columns of groups.
+func (t *groupTable) keyColumns(ids []uint32) []*columnar.Vec {
+	set := t.keyRows(ids)
 	cols := make([]*columnar.Vec, len(t.keys.kinds))
 	for c := range cols {
-		cols[c] = t.decodeKey(c, []unsafe.Pointer{p})
+		cols[c] = t.keys.decode(c, set, &t.ar)
 	}
-	return columnar.HashRow(cols, 0)
+	return cols
+}
+
+// hashOf is the hash of the key of a group.
+func (t *groupTable) hashOf(id uint32) uint64 {
+	return columnar.HashRow(t.keyColumns([]uint32{id}), 0)
 }

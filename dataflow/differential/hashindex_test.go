@@ -164,7 +164,11 @@ func TestRowCodec(t *testing.T) {
 			}
 		}
 		for c := range cols {
-			v := k.decode(c, ptrs, &ar)
+			back := make([]uint32, n)
+			for i, row := range rows {
+				back[row] = uint32(i)
+			}
+			v := k.decode(c, newRowSet(enc, k.words, back), &ar)
 			for i := range n {
 				if !columnar.EqualAt(v, i, cols[c], i) {
 					t.Fatalf("kind %v: %s came back as %s", kinds[c], rowText(cols[c:c+1], i), rowText([]*columnar.Vec{v}, i))

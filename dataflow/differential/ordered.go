@@ -40,13 +40,18 @@ type prefixes struct {
 	rows   *rowCodec
 	desc   bool // the order is the reverse of the rows' physical order
 	stride int  // words of an entry
+	lead   int  // first value word of a row, < 0 if there is none or many masks
 	ar     *arena
 	dead   *[]uint64 // second words of Bytes values to free when the epoch has ended
 	need   int       // positive multiplicity that is wanted at the front
 }
 
 func newPrefixes(rows *rowCodec, desc bool, need int, ar *arena, dead *[]uint64) prefixes {
-	return prefixes{rows: rows, desc: desc, stride: 1 + rows.words, ar: ar, dead: dead, need: need}
+	o := prefixes{rows: rows, desc: desc, stride: 1 + rows.words, lead: -1, ar: ar, dead: dead, need: need}
+	if rows.masks <= 1 && len(rows.kinds) > 0 {
+		o.lead = rows.offs[0]
+	}
+	return o
 }
 
 func (h *prefixRef) len() int     { return int(uint32(h[1])) }
@@ -75,7 +80,17 @@ func (o *prefixes) compare(p, q unsafe.Pointer) int {
 // against orders the row of an entry and an encoded row that has no tails: row
 // `at` of cols.
 func (o *prefixes) against(e, row unsafe.Pointer, cols []*columnar.Vec, at int) int {
-	c := o.rows.compareEncoded(entryRow(e), row, cols, at, o.ar)
+	p := entryRow(e)
+	if o.lead >= 0 && (o.rows.masks == 0 || *wordAt(p, 0)|*wordAt(row, 0) == 0) {
+		// Without NULLs the first words nearly always tell.
+		if a, b := *wordAt(p, o.lead), *wordAt(row, o.lead); a != b {
+			if (a < b) != o.desc {
+				return -1
+			}
+			return 1
+		}
+	}
+	c := o.rows.compareEncoded(p, row, cols, at, o.ar)
 	if o.desc {
 		return -c
 	}
@@ -83,20 +98,20 @@ func (o *prefixes) against(e, row unsafe.Pointer, cols []*columnar.Vec, at int) 
 }
 
 // add changes the multiplicity of a row: the encoded row `at` of cols, without
-// tails. It reports whether that concerned the prefix.
-func (o *prefixes) add(h *prefixRef, row unsafe.Pointer, mult int64, cols []*columnar.Vec, at int) bool {
+// tails. It gives the entry, or -1 if the row is beyond the prefix.
+func (o *prefixes) add(h *prefixRef, row unsafe.Pointer, mult int64, cols []*columnar.Vec, at int) int {
 	n := h.len()
 	lo, hi := 0, n
 	if h.more() {
 		if n == 0 {
-			return false
+			return -1
 		}
 		switch c := o.against(o.entry(h, n-1), row, cols, at); {
 		case c < 0:
-			return false
+			return -1
 		case c == 0:
 			*entryMult(o.entry(h, n-1)) += mult
-			return true
+			return n - 1
 		}
 		hi--
 	}
@@ -112,11 +127,11 @@ func (o *prefixes) add(h *prefixRef, row unsafe.Pointer, mult int64, cols []*col
 			if *entryMult(e) += mult; *entryMult(e) == 0 {
 				o.remove(h, m)
 			}
-			return true
+			return m
 		}
 	}
 	o.insertNew(h, lo, row, mult, cols, at)
-	return true
+	return lo
 }
 
 // insertNew makes entry i of an encoded row, which is row `at` of cols.
@@ -141,7 +156,7 @@ func (o *prefixes) addRun(h *prefixRef, enc []uint64, n int, diff func(i int) in
 	concerned := false
 	for i := range n {
 		r, j := row(i)
-		if !o.add(h, r, diff(j), cols, at+j) {
+		if o.add(h, r, diff(j), cols, at+j) < 0 {
 			break // so are those after it
 		}
 		concerned = true

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -27,10 +28,11 @@ type reducePart struct {
 	dirty   []uint32
 	started bool // the global group has been output
 
-	// What changed, in finish.
-	olds, news []unsafe.Pointer
+	// Room for finish.
+	image      []uint64 // rows of a block of touched groups
 	changed    []bool
-	gone, come reduceChange
+	gone, come reduceOut
+	empties    []touchedGroup // groups left with nothing
 
 	// Room for one chunk of rows.
 	rows, hs, gids, fresh []uint32
@@ -123,12 +125,13 @@ func (s *reducePart) room(n int) {
 func (s *reducePart) touch(hs, gids []uint32, diffs []int64) {
 	at := s.t.rest * 8
 	ptrs := s.ptrs[:len(gids)]
+	diffs, hs = diffs[:len(gids)], hs[:len(gids)]
 	for i, gid := range gids {
 		p := s.t.at(gid)
+		q := unsafe.Add(p, at)
 		if *header(p)&groupTouched == 0 {
 			s.touchFirst(gid, hs[i], p)
 		}
-		q := unsafe.Add(p, at)
 		*(*int64)(q) += diffs[i]
 		ptrs[i] = q
 	}
@@ -142,8 +145,15 @@ func (s *reducePart) touchFirst(gid, hash uint32, p unsafe.Pointer) {
 		*h |= groupDirty
 		s.dirty = append(s.dirty, gid)
 	}
-	l := len(s.old)
-	s.old = append(s.old, unsafe.Slice((*uint64)(unsafe.Add(p, s.t.rest*8)), s.plan.slots)...)
+	n, l := s.plan.slots, len(s.old)
+	if cap(s.old)-l < n {
+		s.old = slices.Grow(s.old, max(n, l))
+	}
+	s.old = s.old[:l+n]
+	slots := unsafe.Slice((*uint64)(unsafe.Add(p, s.t.rest*8)), n)
+	for i, w := range slots {
+		s.old[l+i] = w
+	}
 	if len(s.plan.spills) > 0 {
 		s.pools.cloneSpills(s.plan.spills, unsafe.Pointer(&s.old[l]))
 	}

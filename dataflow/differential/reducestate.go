@@ -212,16 +212,6 @@ func (p *numericSums) loadState(r *stateReader, w *[numericWords]uint64) {
 	}
 }
 
-// keyColumns are the key columns of the groups at ptrs, their hashes, sorted,
-// and the order: row i is of the group order[i].
-func (t *groupTable) keyColumns(ptrs []unsafe.Pointer) (cols []*columnar.Vec, hash []uint64, order []uint32) {
-	cols = make([]*columnar.Vec, len(t.keys.kinds))
-	for c := range cols {
-		cols[c] = t.decodeKey(c, ptrs)
-	}
-	return sortByHash(cols, len(ptrs))
-}
-
 // sortByHash sorts n rows of key columns by their hash.
 func sortByHash(cols []*columnar.Vec, n int) (sorted []*columnar.Vec, hash []uint64, order []uint32) {
 	hash = make([]uint64, n)
@@ -266,17 +256,13 @@ func lookup(t *trace.Trace, keys []*columnar.Vec, hash []uint64, each func(lo in
 
 // loadGroups gives groups that are new to the table what the trace has of them.
 func (r *reduce) loadGroups(s *reducePart, fresh []uint32) {
-	ptrs := make([]unsafe.Pointer, len(fresh))
-	for i, gid := range fresh {
-		ptrs[i] = s.t.at(gid)
-	}
-	keys, hash, order := s.t.keyColumns(ptrs)
+	keys, hash, order := sortByHash(s.t.keyColumns(fresh), len(fresh))
 	lookup(r.groups, keys, hash, func(lo int, g *trace.Groups) {
 		at := 0
 		blob := g.Rows.Cols[len(keys)]
 		for i, end := range g.Ends {
 			if end > at {
-				p := ptrs[order[lo+i]]
+				p := s.t.at(fresh[order[lo+i]])
 				*header(p) |= groupDurable
 				s.pools.loadSlots(blob.Bytes(at), s.plan.accs, unsafe.Add(p, s.t.rest*8))
 				s.loadPrefixes(p, hash[lo+i])
@@ -299,14 +285,13 @@ func (s *reducePart) loadPrefixes(p unsafe.Pointer, hash uint64) {
 // loadEntries gives entries that are new to the table what the trace has of them.
 func (r *reduce) loadEntries(s *reducePart, set int, fresh []uint32) {
 	d := s.sets[set]
-	ptrs, keys := s.entryKeys(d, fresh)
-	keys, hash, order := sortByHash(keys, len(fresh))
+	keys, hash, order := sortByHash(s.entryKeys(d, fresh), len(fresh))
 	lookup(r.sets[set], keys, hash, func(lo int, g *trace.Groups) {
 		at := 0
 		blob := g.Rows.Cols[len(keys)]
 		for i, end := range g.Ends {
 			if end > at {
-				p := ptrs[order[lo+i]]
+				p := d.t.at(fresh[order[lo+i]])
 				*header(p) |= groupDurable
 				b := stateReader{blob.Bytes(at)}
 				for f := range d.set.feeds {
@@ -318,21 +303,13 @@ func (r *reduce) loadEntries(s *reducePart, set int, fresh []uint32) {
 	})
 }
 
-// entryKeys are the places of entries, and their key columns: those of the
-// group, and the value.
-func (s *reducePart) entryKeys(d *distinctPart, ids []uint32) ([]unsafe.Pointer, []*columnar.Vec) {
-	ptrs := make([]unsafe.Pointer, len(ids))
-	groups := make([]unsafe.Pointer, len(ids))
+// entryKeys are the key columns of entries: those of the group, and the value.
+func (s *reducePart) entryKeys(d *distinctPart, ids []uint32) []*columnar.Vec {
+	groups := make([]uint32, len(ids))
 	for i, id := range ids {
-		ptrs[i] = d.t.at(id)
-		groups[i] = s.t.at(d.group(ptrs[i]))
+		groups[i] = d.group(d.t.at(id))
 	}
-	cols := make([]*columnar.Vec, len(s.plan.keyCols)+1)
-	for c := range s.plan.keyCols {
-		cols[c] = s.t.decodeKey(c, groups)
-	}
-	cols[len(cols)-1] = d.t.decodeKey(1, ptrs)
-	return ptrs, cols
+	return append(s.t.keyColumns(groups), d.t.keys.decode(1, d.t.keyRows(ids), &d.t.ar))
 }
 
 // flush brings the durable form up to date at an epoch that is complete.
@@ -372,12 +349,12 @@ func takeDirty(t *groupTable, dirty *[]uint32) []uint32 {
 	return ids
 }
 
-// retractions appends the negation of what t has of those of the rows that have
+// retractions appends the negation of what tr has of those of the rows that have
 // a durable form.
-func retractions(t *trace.Trace, ptrs []unsafe.Pointer, keys []*columnar.Vec, ds []*dataflow.Delta) []*dataflow.Delta {
+func retractions(tr *trace.Trace, t *groupTable, ids []uint32, keys []*columnar.Vec, ds []*dataflow.Delta) []*dataflow.Delta {
 	var idx []uint32
-	for i, p := range ptrs {
-		if *header(p)&groupDurable != 0 {
+	for i, id := range ids {
+		if *header(t.at(id))&groupDurable != 0 {
 			idx = append(idx, uint32(i))
 		}
 	}
@@ -386,7 +363,7 @@ func retractions(t *trace.Trace, ptrs []unsafe.Pointer, keys []*columnar.Vec, ds
 		old[c] = v.Gather(idx)
 	}
 	old, hash, _ := sortByHash(old, len(idx))
-	lookup(t, old, hash, func(_ int, g *trace.Groups) {
+	lookup(tr, old, hash, func(_ int, g *trace.Groups) {
 		d := &dataflow.Delta{Batch: g.Rows, Diffs: make([]int64, g.Rows.N)}
 		for i := range d.Diffs {
 			d.Diffs[i] = -1
@@ -399,27 +376,21 @@ func retractions(t *trace.Trace, ptrs []unsafe.Pointer, keys []*columnar.Vec, ds
 	return ds
 }
 
-func (s *reducePart) flushGroups(t *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
+func (s *reducePart) flushGroups(tr *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
 	all := takeDirty(&s.t, &s.dirty)
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
-		ptrs := make([]unsafe.Pointer, len(ids))
-		for i, id := range ids {
-			ptrs[i] = s.t.at(id)
-		}
-		keys := make([]*columnar.Vec, len(s.plan.keyCols))
-		for c := range keys {
-			keys[c] = s.t.decodeKey(c, ptrs)
-		}
-		ds = retractions(t, ptrs, keys, ds)
+		keys := s.t.keyColumns(ids)
+		ds = retractions(tr, &s.t, ids, keys, ds)
 		hash := make([]uint64, len(ids))
 		columnar.HashCols(keys, len(ids), hash)
 		var live []uint32
 		blob := columnar.NewBuilder(columnar.KindBytes, len(ids))
-		for i, p := range ptrs {
+		for i, id := range ids {
+			p := s.t.at(id)
 			*header(p) &^= groupDurable
 			q := unsafe.Add(p, s.t.rest*8)
-			if s.empty(q) && s.vacant(p) {
+			if s.empty(q) && s.vacant(id, p) {
 				s.forget(ids[i], uint32(hash[i]))
 				continue
 			}
@@ -449,19 +420,20 @@ func durableRows(keys []*columnar.Vec, rows []uint32, blob *columnar.Builder) *d
 	return &dataflow.Delta{Batch: columnar.Batch{Cols: append(cols, blob.Build()), N: len(rows)}}
 }
 
-func (s *reducePart) flushEntries(d *distinctPart, t *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
+func (s *reducePart) flushEntries(d *distinctPart, tr *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
 	all := takeDirty(&d.t, &d.dirty)
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
-		ptrs, keys := s.entryKeys(d, ids)
-		ds = retractions(t, ptrs, keys, ds)
+		keys := s.entryKeys(d, ids)
+		ds = retractions(tr, &d.t, ids, keys, ds)
 		n := len(keys) - 1
 		groupHash, valueHash := make([]uint64, len(ids)), make([]uint64, len(ids))
 		columnar.HashCols(keys[:n], len(ids), groupHash)
 		columnar.HashCols(keys[n:], len(ids), valueHash)
 		var live []uint32
 		blob := columnar.NewBuilder(columnar.KindBytes, len(ids))
-		for i, p := range ptrs {
+		for i, id := range ids {
+			p := d.t.at(id)
 			*header(p) &^= groupDurable
 			q := unsafe.Add(p, d.t.rest*8)
 			if d.isZero(q) {

@@ -172,16 +172,15 @@ func (s *reducePart) setBest(v *valuePart, i int, p unsafe.Pointer, hash uint64)
 
 // vacant reports whether no value of the group is left, and then frees what its
 // prefixes hold.
-func (s *reducePart) vacant(p unsafe.Pointer) bool {
+func (s *reducePart) vacant(gid uint32, p unsafe.Pointer) bool {
 	if len(s.values) == 0 {
 		return true
 	}
-	hash := s.t.hashOf(p)
 	for _, v := range s.values {
 		for i := range v.pre {
 			h := v.ref(p, i)
 			if h.more() {
-				v.pre[i].refill(h, &v.src, p, hash, 1)
+				v.pre[i].refill(h, &v.src, p, s.t.hashOf(gid), 1)
 			}
 			if h.more() || h.len() > 0 {
 				return false

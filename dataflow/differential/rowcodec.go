@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"unsafe"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -433,90 +432,4 @@ func compareTail(w uint64, n int, v *columnar.Vec, row int, ar *arena) int {
 		return m - n
 	}
 	return bytes.Compare(ar.bytes(w>>refShift, m-inlined), v.Bytes(row)[inlined:])
-}
-
-// decode makes column c of the rows at ptrs.
-func (k *rowCodec) decode(c int, ptrs []unsafe.Pointer, ar *arena) *columnar.Vec {
-	v := decodeValues(k.kinds[c], ptrs, k.offs[c], ar)
-	if k.masks == 0 {
-		return v
-	}
-	var nulls columnar.Bitmap
-	for i, p := range ptrs {
-		if *wordAt(p, c>>6)>>(uint(c)&63)&1 != 0 {
-			if nulls == nil {
-				nulls = columnar.NewBitmap(len(ptrs))
-			}
-			nulls.Set(i)
-		}
-	}
-	if nulls == nil {
-		return v
-	}
-	return v.WithNulls(nulls)
-}
-
-// decodeValues makes a vector of the values whose words begin at word off of
-// the rows at ptrs.
-func decodeValues(kind columnar.Kind, ptrs []unsafe.Pointer, off int, ar *arena) *columnar.Vec {
-	if kind == columnar.KindBytes {
-		return decodeBytes(ptrs, off, ar)
-	}
-	v := columnar.MakeFixed(kind, len(ptrs))
-	switch kind {
-	case columnar.KindBool:
-		out := v.Bools()
-		for i, p := range ptrs {
-			out[i] = *wordAt(p, off) != 0
-		}
-	case columnar.KindInt16:
-		decodeInts(v.Int16s(), ptrs, off)
-	case columnar.KindInt32:
-		decodeInts(v.Int32s(), ptrs, off)
-	case columnar.KindInt64:
-		decodeInts(v.Int64s(), ptrs, off)
-	case columnar.KindFloat32:
-		out := v.Float32s()
-		for i, p := range ptrs {
-			out[i] = wordF32(*wordAt(p, off))
-		}
-	case columnar.KindFloat64:
-		out := v.Float64s()
-		for i, p := range ptrs {
-			out[i] = wordF64(*wordAt(p, off))
-		}
-	case columnar.KindFixed16:
-		out := v.U128s()
-		for i, p := range ptrs {
-			out[i] = columnar.U128{Hi: *wordAt(p, off), Lo: *wordAt(p, off+1)}
-		}
-	}
-	return v
-}
-
-func decodeInts[T int16 | int32 | int64](out []T, ptrs []unsafe.Pointer, off int) {
-	for i, p := range ptrs {
-		out[i] = T(wordInt(*wordAt(p, off)))
-	}
-}
-
-func decodeBytes(ptrs []unsafe.Pointer, off int, ar *arena) *columnar.Vec {
-	offs := make([]uint32, len(ptrs)+1)
-	total := 0
-	for i, p := range ptrs {
-		total += int(*wordAt(p, off+1) & lenMask)
-		offs[i+1] = uint32(total)
-	}
-	if total > math.MaxUint32 {
-		panic("differential: column data beyond 4 GiB")
-	}
-	data := make([]byte, total+8) // room for the last whole prefix
-	for i, p := range ptrs {
-		at := data[offs[i]:]
-		*(*uint64)(unsafe.Pointer(&at[0])) = bits.ReverseBytes64(*wordAt(p, off))
-		if w := *wordAt(p, off+1); int(w&lenMask) > inlined {
-			copy(at[inlined:], ar.bytes(w>>refShift, int(w&lenMask)-inlined))
-		}
-	}
-	return columnar.FromBytes(offs, data[:total:total], nil)
 }

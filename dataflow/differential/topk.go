@@ -101,6 +101,7 @@ func (t *topK) Step(x *Context) {
 				return
 			}
 			s := t.part(i)
+			s.plain = t.opts.Offset == 0 && !t.opts.WithTies && !t.opts.RowNumber && !s.many()
 			for _, d := range parts[i] {
 				s.offer(&d)
 			}

@@ -14,6 +14,8 @@ import (
 // one by one; beyond it those of a delta are sorted first and merged.
 const manyRows = 256
 
+func (s *topPart) many() bool { return s.pre.need > manyRows }
+
 // offer takes rows of a delta that only adds, with the hashes of their groups.
 func (s *topPart) offer(d *Part) {
 	keys := make([]*columnar.Vec, len(s.op.layout.key))
@@ -24,7 +26,7 @@ func (s *topPart) offer(d *Part) {
 	vals := laid.Cols[len(keys):]
 	w := s.op.rows.words
 	step := probeChunk
-	if s.op.need() > manyRows || s.op.cold {
+	if s.many() || s.op.cold {
 		step = columnar.ChunkRows
 	}
 	for lo := 0; lo < d.N; lo += step {
@@ -39,7 +41,7 @@ func (s *topPart) offer(d *Part) {
 		}
 		s.enc = s.enc[:n*w]
 		s.op.rows.encode(vals, rows, s.enc)
-		if s.op.need() > manyRows {
+		if s.many() {
 			s.offerMany(d, rows, hs, vals)
 			continue
 		}
@@ -48,11 +50,7 @@ func (s *topPart) offer(d *Part) {
 			p := s.t.at(gid)
 			row := unsafe.Pointer(&s.enc[i*w])
 			if diff := d.Diff(int(r)); diff > 0 && s.wanted(p, row, vals, int(r)) {
-				s.mark(gid, hs[i], p)
-				h := s.ref(p)
-				s.pre.add(h, row, diff, vals, int(r))
-				*s.total(p) += diff
-				s.crop(h, s.total(p))
+				s.accept(gid, hs[i], p, row, diff, vals, int(r))
 			}
 		}
 	}
@@ -74,16 +72,23 @@ func (s *topPart) chunk(lo, n int, hash []uint64) (rows, hs []uint32) {
 	return rows, hs
 }
 
-// total is the sum of the multiplicities in a group's prefix.
+// The words of a group's row after its prefix, for input that only adds: the sum
+// of the multiplicities in the prefix, and, once that is enough, the first word
+// of its last row. What is greater need not be compared in full.
 func (s *topPart) total(p unsafe.Pointer) *int64 {
 	return (*int64)(unsafe.Add(p, (s.t.rest+2)*8))
 }
 
+func (s *topPart) bound(p unsafe.Pointer) *uint64 { return wordAt(p, s.t.rest+3) }
+
 // wanted reports whether an encoded row can be among those that decide the
 // result of the group at p.
 func (s *topPart) wanted(p, row unsafe.Pointer, vals []*columnar.Vec, at int) bool {
-	if *s.total(p) < int64(s.op.need()) {
+	if *s.total(p) < int64(s.pre.need) {
 		return true
+	}
+	if s.pre.lead >= 0 && *wordAt(row, s.pre.lead) > *s.bound(p) && *wordAt(row, 0) == 0 {
+		return false
 	}
 	h := s.ref(p)
 	last := s.pre.entry(h, h.len()-1)
@@ -93,18 +98,36 @@ func (s *topPart) wanted(p, row unsafe.Pointer, vals []*columnar.Vec, at int) bo
 	return s.op.opts.WithTies && s.few.compareEncoded(entryRow(last), row, vals, at, &s.ar) == 0
 }
 
-// mark notes that the prefix of a group is about to change.
-func (s *topPart) mark(gid, hash uint32, p unsafe.Pointer) {
+// accept puts an encoded row in its place.
+func (s *topPart) accept(gid, hash uint32, p, row unsafe.Pointer, mult int64, vals []*columnar.Vec, at int) {
+	g := s.mark(gid, hash, p)
+	h := s.ref(p)
+	i := s.pre.add(h, row, mult, vals, at)
+	*s.total(p) += mult
+	if s.plain {
+		s.changes = append(s.changes, topChange{group: g, row: s.copyRow(entryRow(s.pre.entry(h, i))), diff: mult})
+	}
+	s.crop(g, p)
+}
+
+// mark notes that the prefix of a group is about to change, and gives the
+// group's place in the touched list.
+func (s *topPart) mark(gid, hash uint32, p unsafe.Pointer) uint32 {
 	s.touch(gid, hash, p)
-	if f := header(p); s.op.trace != nil && *f&groupDirty == 0 {
+	f := header(p)
+	if s.op.trace != nil && *f&groupDirty == 0 {
 		*f |= groupDirty
 		s.dirty = append(s.dirty, gid)
 	}
+	return *f&groupTouched - 1
 }
 
-// crop drops the entries at the end that do not decide the result.
-func (s *topPart) crop(h *prefixRef, total *int64) {
-	for h.len() > 0 {
+// crop drops from a group, which is number g of the touched ones, what does not
+// decide the result: entries at the end, and, unless ties count, a part of the
+// last one's multiplicity.
+func (s *topPart) crop(g uint32, p unsafe.Pointer) {
+	h, total, need := s.ref(p), s.total(p), int64(s.pre.need)
+	for *total > need {
 		i := h.len() - 1
 		last := s.pre.entry(h, i)
 		m := *entryMult(last)
@@ -112,14 +135,38 @@ func (s *topPart) crop(h *prefixRef, total *int64) {
 			i--
 			m += *entryMult(s.pre.entry(h, i))
 		}
-		if *total-m < int64(s.op.need()) {
-			return
+		if *total-m < need {
+			if s.op.opts.WithTies {
+				break
+			}
+			m = *total - need
+			*entryMult(last) -= m
+			i++
+		}
+		if s.plain {
+			s.changes = append(s.changes, topChange{group: g, row: s.copyRow(entryRow(last)), diff: -m})
 		}
 		for j := i; j < h.len(); j++ {
 			s.pre.bury(s.pre.entry(h, j))
 		}
 		h.setLen(i)
 		*total -= m
+	}
+	s.setBound(p)
+}
+
+// setBound is to be called when the last entry of a group has changed.
+func (s *topPart) setBound(p unsafe.Pointer) {
+	h := s.ref(p)
+	if *s.total(p) < int64(s.pre.need) || s.pre.lead < 0 {
+		return
+	}
+	*s.bound(p) = ^uint64(0)
+	if s.op.opts.WithTies && s.op.layout.ordered == 0 {
+		return // all rows are peers
+	}
+	if row := entryRow(s.pre.entry(h, h.len()-1)); *wordAt(row, 0) == 0 {
+		*s.bound(p) = *wordAt(row, s.pre.lead)
 	}
 }
 
@@ -156,12 +203,12 @@ func (s *topPart) offerMany(d *Part, rows, hs []uint32, vals []*columnar.Vec) {
 			hi++
 		}
 		p := s.t.at(cs[lo].gid)
-		s.mark(cs[lo].gid, cs[lo].hash, p)
 		h := s.ref(p)
+		g := s.mark(cs[lo].gid, cs[lo].hash, p)
 		s.pre.addRun(h, s.enc[lo*w:], hi-lo, func(i int) int64 { return d.Diff(int(cs[lo+i].row)) }, few.Cols, lo)
 		h[1] &^= prefixMore // what was left out does not matter
 		s.sum(h, s.total(p))
-		s.crop(h, s.total(p))
+		s.crop(g, p)
 		lo = hi
 	}
 }
@@ -175,18 +222,14 @@ func (s *topPart) sum(h *prefixRef, total *int64) {
 
 // loadGroups gives groups that are new to the table the rows that the trace has.
 func (s *topPart) loadGroups() {
-	ptrs := make([]unsafe.Pointer, len(s.fresh))
-	for i, gid := range s.fresh {
-		ptrs[i] = s.t.at(gid)
-	}
-	keys, hash, order := s.t.keyColumns(ptrs)
+	keys, hash, order := sortByHash(s.t.keyColumns(s.fresh), len(s.fresh))
 	w := s.op.rows.words
 	lookup(s.op.trace, keys, hash, func(lo int, g *trace.Groups) {
 		vals := g.Rows.Cols[len(keys):]
 		s.encode(vals, g.Rows.N)
 		at := 0
 		for i, end := range g.Ends {
-			p := ptrs[order[lo+i]]
+			p := s.t.at(s.fresh[order[lo+i]])
 			h := s.ref(p)
 			for ; at < end; at++ {
 				*header(p) |= groupDurable
@@ -197,6 +240,7 @@ func (s *topPart) loadGroups() {
 				s.pre.add(h, unsafe.Pointer(&s.enc[at*w]), diff, vals, at)
 			}
 			s.sum(h, s.total(p))
+			s.setBound(p)
 		}
 	})
 }
@@ -206,41 +250,41 @@ func (s *topPart) flush(ds []*dataflow.Delta) []*dataflow.Delta {
 	all := takeDirty(&s.t, &s.dirty)
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
-		ptrs := make([]unsafe.Pointer, len(ids))
-		for i, id := range ids {
-			ptrs[i] = s.t.at(id)
-		}
-		keys := make([]*columnar.Vec, len(s.op.layout.key))
-		for c := range keys {
-			keys[c] = s.t.decodeKey(c, ptrs)
-		}
-		ds = retractions(s.op.trace, ptrs, keys, ds)
-		ds = s.contents(ptrs, ds)
+		ds = retractions(s.op.trace, &s.t, ids, s.t.keyColumns(ids), ds)
+		ds = s.contents(ids, ds)
 	}
 	return ds
 }
 
 // contents appends the rows that groups keep to ds.
-func (s *topPart) contents(groups []unsafe.Pointer, ds []*dataflow.Delta) []*dataflow.Delta {
-	var keys, rows []unsafe.Pointer
+func (s *topPart) contents(groups []uint32, ds []*dataflow.Delta) []*dataflow.Delta {
+	w := s.op.rows.words
+	keys := s.t.keyRows(groups)
+	var keySel []uint32
+	var words []uint64
 	var diffs []int64
 	add := func() {
-		b := columnar.Batch{Cols: s.decode(keys, rows), N: len(rows)}
+		keys.sel = keySel
+		rows := newRowSet(words, w, allRows(len(keySel)))
+		b := columnar.Batch{Cols: s.decode(keys, rows), N: len(keySel)}
 		ds = append(ds, &dataflow.Delta{Batch: b, Diffs: diffs})
-		keys, rows, diffs = keys[:0], rows[:0], nil
+		keySel, words, diffs = keySel[:0], words[:0], nil
 	}
-	for _, p := range groups {
+	for k, gid := range groups {
+		p := s.t.at(gid)
 		*header(p) |= groupDurable
 		h := s.ref(p)
 		for i := range h.len() {
 			e := s.pre.entry(h, i)
-			keys, rows, diffs = append(keys, p), append(rows, entryRow(e)), append(diffs, *entryMult(e))
-			if len(rows) == columnar.ChunkRows {
+			keySel = append(keySel, uint32(k))
+			words = append(words, unsafe.Slice((*uint64)(entryRow(e)), w)...)
+			diffs = append(diffs, *entryMult(e))
+			if len(keySel) == columnar.ChunkRows {
 				add()
 			}
 		}
 	}
-	if len(rows) > 0 {
+	if len(keySel) > 0 {
 		add()
 	}
 	return ds

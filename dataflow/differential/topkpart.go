@@ -22,6 +22,9 @@ type topPart struct {
 	pre  prefixes
 	src  prefixSource
 
+	// plain: every kept row is visible, and rows are only added. Then what is
+	// added and dropped is noted as it happens, and nothing needs comparing.
+	plain   bool
 	touched []touchedGroup
 	before  []visible // of all touched groups, one after the other
 	ends    []uint32  // where the rows of a touched group end in before
@@ -35,7 +38,7 @@ type topPart struct {
 	runs              keyRuns
 	gids, fresh, rows []uint32
 	enc               []uint64
-	keys, rowPtrs     []unsafe.Pointer
+	keySel, rowSel    []uint32
 	few               rowCodec // of the order columns only
 }
 
@@ -47,9 +50,9 @@ type visible struct {
 	number int64
 }
 
-// topChange is a row to emit.
+// topChange is a row to emit, of a group by its place in the touched list.
 type topChange struct {
-	gid, row     uint32
+	group, row   uint32
 	diff, number int64
 }
 
@@ -59,7 +62,7 @@ func newTopPart(t *topK) *topPart {
 	for i, c := range t.layout.key {
 		keyKinds[i] = t.layout.kinds[c]
 	}
-	s.t = newGroupTable(keyKinds, false, 3)
+	s.t = newGroupTable(keyKinds, false, 4)
 	s.few = *t.rows
 	s.few.kinds = s.few.kinds[:t.layout.ordered]
 	s.pre = newPrefixes(t.rows, false, t.need(), &s.ar, &s.dead)
@@ -69,8 +72,7 @@ func newTopPart(t *topK) *topPart {
 	return s
 }
 
-// A group's row has, after the key, its prefix, and for input that only adds the
-// sum of the multiplicities in it.
+// A group's row has, after the key, its prefix, and two more words: see total.
 func (s *topPart) ref(p unsafe.Pointer) *prefixRef {
 	return (*prefixRef)(unsafe.Add(p, s.t.rest*8))
 }
@@ -151,6 +153,9 @@ func (s *topPart) touch(gid, hash uint32, p unsafe.Pointer) {
 	}
 	s.touched = append(s.touched, touchedGroup{gid, hash})
 	*f |= uint32(len(s.touched))
+	if s.plain {
+		return
+	}
 	s.before = s.visible(s.ref(p), s.before)
 	s.ends = append(s.ends, uint32(len(s.before)))
 }
@@ -209,7 +214,7 @@ func (s *topPart) fill(h *prefixRef, p unsafe.Pointer, hash uint64) {
 // decided reports whether the result is known from the prefix, and how many of
 // its entries that takes.
 func (s *topPart) decided(h *prefixRef) (keep int, ok bool) {
-	need := int64(s.op.need())
+	need := int64(s.pre.need)
 	n := int64(0)
 	var last unsafe.Pointer
 	for i := range h.len() {
@@ -236,17 +241,28 @@ func (s *topPart) finish(out emitter) {
 	for i, g := range s.touched {
 		p := s.t.at(g.gid)
 		*header(p) &^= groupTouched
+		if s.plain {
+			continue
+		}
 		s.after = s.visible(s.ref(p), s.after[:0])
 		before := s.before[lo:s.ends[i]]
 		lo = s.ends[i]
 		if s.op.opts.RowNumber {
-			s.compareNumbers(g.gid, before, s.after)
+			s.compareNumbers(uint32(i), before, s.after)
 		} else {
-			s.compareRows(g.gid, before, s.after)
+			s.compareRows(uint32(i), before, s.after)
 		}
 	}
+	var keys rowSet
+	if len(s.changes) > 0 {
+		gids := make([]uint32, len(s.touched))
+		for i, g := range s.touched {
+			gids[i] = g.gid
+		}
+		keys = s.t.keyRows(gids)
+	}
 	for lo := 0; lo < len(s.changes); lo += columnar.ChunkRows {
-		s.emit(s.changes[lo:min(lo+columnar.ChunkRows, len(s.changes))], out)
+		s.emit(keys, s.changes[lo:min(lo+columnar.ChunkRows, len(s.changes))], out)
 	}
 	for _, g := range s.touched {
 		p := s.t.at(g.gid)
@@ -266,7 +282,7 @@ func (s *topPart) rowAt(i uint32) unsafe.Pointer {
 }
 
 // compareRows notes the difference of two sorted lists of rows.
-func (s *topPart) compareRows(gid uint32, before, after []visible) {
+func (s *topPart) compareRows(group uint32, before, after []visible) {
 	i, j := 0, 0
 	for i < len(before) || j < len(after) {
 		c := 0
@@ -280,14 +296,14 @@ func (s *topPart) compareRows(gid uint32, before, after []visible) {
 		}
 		switch {
 		case c < 0:
-			s.changes = append(s.changes, topChange{gid: gid, row: before[i].row, diff: -before[i].mult})
+			s.changes = append(s.changes, topChange{group: group, row: before[i].row, diff: -before[i].mult})
 			i++
 		case c > 0:
-			s.changes = append(s.changes, topChange{gid: gid, row: after[j].row, diff: after[j].mult})
+			s.changes = append(s.changes, topChange{group: group, row: after[j].row, diff: after[j].mult})
 			j++
 		default:
 			if d := after[j].mult - before[i].mult; d != 0 {
-				s.changes = append(s.changes, topChange{gid: gid, row: after[j].row, diff: d})
+				s.changes = append(s.changes, topChange{group: group, row: after[j].row, diff: d})
 			}
 			i++
 			j++
@@ -296,7 +312,7 @@ func (s *topPart) compareRows(gid uint32, before, after []visible) {
 }
 
 // compareNumbers notes the numbers that are of other rows than before.
-func (s *topPart) compareNumbers(gid uint32, before, after []visible) {
+func (s *topPart) compareNumbers(group uint32, before, after []visible) {
 	i, j := 0, 0
 	var bi, aj int64 // occurrences of before[i] and after[j] that are done
 	for i < len(before) || j < len(after) {
@@ -311,10 +327,10 @@ func (s *topPart) compareNumbers(gid uint32, before, after []visible) {
 		is := j < len(after) && after[j].number+aj == n
 		if !was || !is || s.op.rows.compare(s.rowAt(before[i].row), s.rowAt(after[j].row), &s.ar) != 0 {
 			if was {
-				s.changes = append(s.changes, topChange{gid, before[i].row, -1, n})
+				s.changes = append(s.changes, topChange{group, before[i].row, -1, n})
 			}
 			if is {
-				s.changes = append(s.changes, topChange{gid, after[j].row, 1, n})
+				s.changes = append(s.changes, topChange{group, after[j].row, 1, n})
 			}
 		}
 		if was {
@@ -330,16 +346,17 @@ func (s *topPart) compareNumbers(gid uint32, before, after []visible) {
 	}
 }
 
-// emit emits changes as a delta.
-func (s *topPart) emit(cs []topChange, out emitter) {
-	s.keys, s.rowPtrs = s.keys[:0], s.rowPtrs[:0]
+// emit emits changes as a delta. keys are those of the touched groups.
+func (s *topPart) emit(keys rowSet, cs []topChange, out emitter) {
+	s.keySel, s.rowSel = s.keySel[:0], s.rowSel[:0]
 	diffs := make([]int64, len(cs))
 	for i, c := range cs {
-		s.keys = append(s.keys, s.t.at(c.gid))
-		s.rowPtrs = append(s.rowPtrs, s.rowAt(c.row))
+		s.keySel = append(s.keySel, c.group)
+		s.rowSel = append(s.rowSel, c.row)
 		diffs[i] = c.diff
 	}
-	cols := s.op.layout.restore(s.decode(s.keys, s.rowPtrs))
+	keys.sel = s.keySel
+	cols := s.op.layout.restore(s.decode(keys, newRowSet(s.words, s.op.rows.words, s.rowSel)))
 	if s.op.opts.RowNumber {
 		v := columnar.MakeFixed(columnar.KindInt64, len(cs))
 		ns := v.Int64s()
@@ -352,10 +369,10 @@ func (s *topPart) emit(cs []topChange, out emitter) {
 }
 
 // decode makes the layout's columns of rows, each with its group.
-func (s *topPart) decode(keys, rows []unsafe.Pointer) []*columnar.Vec {
+func (s *topPart) decode(keys, rows rowSet) []*columnar.Vec {
 	cols := make([]*columnar.Vec, 0, len(s.op.layout.laid))
 	for c := range s.op.layout.key {
-		cols = append(cols, s.t.decodeKey(c, keys))
+		cols = append(cols, s.t.keys.decode(c, keys, &s.t.ar))
 	}
 	for c := range s.op.rows.kinds {
 		cols = append(cols, s.op.rows.decode(c, rows, &s.ar))
@@ -372,6 +389,6 @@ func (s *topPart) loadPrefixes() {
 		p := s.t.at(gid)
 		h := s.ref(p)
 		h[1] |= prefixMore
-		s.fill(h, p, s.t.hashOf(p))
+		s.fill(h, p, s.t.hashOf(gid))
 	}
 }

@@ -1,0 +1,153 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+)
+
+// benchRows is the rows of a step; deltas have a quarter of them each.
+const benchRows = 1 << 16
+
+// keyedDeltas makes deltas of (key, value) over so many keys. With churn, each
+// delta after the first few takes back half of an earlier one.
+func keyedDeltas(steps, keys int, churn bool) []*dataflow.Delta {
+	n := steps * benchRows / columnar.ChunkRows
+	const benchRows = columnar.ChunkRows
+	r := rand.New(rand.NewPCG(1, uint64(keys)))
+	var out []*dataflow.Delta
+	for i := range n {
+		k, v := make([]int64, benchRows), make([]int64, benchRows)
+		d := &dataflow.Delta{Batch: columnar.Batch{N: benchRows}}
+		for j := range k {
+			k[j], v[j] = int64(r.IntN(keys))*7919, r.Int64N(1_000_000_000)
+		}
+		if churn && i >= 4 {
+			d.Diffs = make([]int64, benchRows)
+			old := out[i-4]
+			ok, ov := old.Cols[0].Int64s(), old.Cols[1].Int64s()
+			for j := range d.Diffs {
+				d.Diffs[j] = 1
+				if j&1 == 0 && old.Diff(j|1) > 0 {
+					k[j], v[j], d.Diffs[j] = ok[j|1], ov[j|1], -1
+				}
+			}
+		}
+		d.Cols = []*columnar.Vec{columnar.FromSlice(k, nil), columnar.FromSlice(v, nil)}
+		out = append(out, d)
+	}
+	return out
+}
+
+// benchDeltas steps an operator over deltas, again and again those after the
+// first `warm` steps, and reports rows a second of CPU time,
+// garbage collection included.
+func benchDeltas(b *testing.B, ds []*dataflow.Delta, warm int, build func(c *Circuit, s Stream) Stream) {
+	c := New(Options{})
+	in, s := c.Input(ds[0].Kinds())
+	out := c.Output(build(c, s))
+	epoch := dataflow.Epoch(1)
+	const parts = benchRows / columnar.ChunkRows
+	step := func(i int) {
+		for _, d := range ds[i*parts : (i+1)*parts] {
+			in.Push(d)
+		}
+		c.Step(epoch)
+		epoch++
+		out.Take()
+	}
+	for i := range warm {
+		step(i)
+	}
+	rest := len(ds)/parts - warm
+	b.ResetTimer()
+	start := cpuTime(false)
+	for i := range b.N {
+		step(warm + i%rest)
+	}
+	b.ReportMetric(float64(b.N*benchRows)/(cpuTime(false)-start).Seconds()/1e6, "Mrows/cpu-s")
+	b.ReportMetric(0, "ns/op")
+}
+
+func BenchmarkReduce(b *testing.B) {
+	sumCount := []Agg{{Op: AggSum, Arg: 1, Filter: -1}, {Op: AggCount, Arg: -1, Filter: -1}}
+	reduce := func(aggs []Agg, o ReduceOptions) func(*Circuit, Stream) Stream {
+		return func(c *Circuit, s Stream) Stream {
+			oks, _ := c.Reduce(s, []int{0}, aggs, o)
+			return oks
+		}
+	}
+	for _, keys := range []int{1_000, 100_000, 1_000_000, 4_000_000} {
+		ds := keyedDeltas(16+2*keys/benchRows, keys, false)
+		b.Run(fmt.Sprintf("sum+count/keys=%d", keys), func(b *testing.B) {
+			benchDeltas(b, ds, 2*keys/benchRows, reduce(sumCount, ReduceOptions{}))
+		})
+	}
+	grow := keyedDeltas(48, 100_000, false)
+	churn := keyedDeltas(100, 100_000, true)
+	maximum := []Agg{{Op: AggMax, Arg: 1, Filter: -1}}
+	b.Run("max/append-only", func(b *testing.B) {
+		benchDeltas(b, grow, 4, reduce(maximum, ReduceOptions{AppendOnly: true}))
+	})
+	b.Run("max/retractions", func(b *testing.B) {
+		benchDeltas(b, churn, 20, reduce(maximum, ReduceOptions{}))
+	})
+	b.Run("min+max/retractions", func(b *testing.B) {
+		both := append(maximum, Agg{Op: AggMin, Arg: 1, Filter: -1})
+		benchDeltas(b, churn, 20, reduce(both, ReduceOptions{}))
+	})
+	b.Run("count-distinct/append-only", func(b *testing.B) {
+		d := []Agg{{Op: AggCount, Arg: 1, Filter: -1, Distinct: true}}
+		benchDeltas(b, grow, 4, reduce(d, ReduceOptions{AppendOnly: true}))
+	})
+	b.Run("count-distinct/retractions", func(b *testing.B) {
+		d := []Agg{{Op: AggCount, Arg: 1, Filter: -1, Distinct: true}}
+		benchDeltas(b, churn, 20, reduce(d, ReduceOptions{}))
+	})
+}
+
+func BenchmarkTopK(b *testing.B) {
+	top := func(o TopKOptions) func(*Circuit, Stream) Stream {
+		o.Limit = 10
+		return func(c *Circuit, s Stream) Stream {
+			return c.TopK(s, []int{0}, []Order{{Col: 1, Desc: true, NullsFirst: true, NotNull: true}}, o)
+		}
+	}
+	grow := keyedDeltas(80, 100_000, false)
+	b.Run("top10/append-only", func(b *testing.B) { benchDeltas(b, grow, 16, top(TopKOptions{AppendOnly: true})) })
+	b.Run("top10/append-only/numbered", func(b *testing.B) {
+		benchDeltas(b, grow, 16, top(TopKOptions{AppendOnly: true, RowNumber: true}))
+	})
+	churn := keyedDeltas(100, 100_000, true)
+	b.Run("top10/retractions", func(b *testing.B) { benchDeltas(b, churn, 20, top(TopKOptions{})) })
+}
+
+// BenchmarkOnce is the cost of setting up and running a tiny circuit.
+func BenchmarkOnce(b *testing.B) {
+	ds := keyedDeltas(1, 10, false)
+	small := &dataflow.Delta{Batch: ds[0].Slice(0, 10)}
+	for _, op := range []string{"none", "reduce", "top"} {
+		b.Run(op, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c := New(Options{Once: true})
+				in, s := c.Input(small.Kinds())
+				switch op {
+				case "reduce":
+					s, _ = c.Reduce(s, []int{0}, []Agg{{Op: AggSum, Arg: 1, Filter: -1}}, ReduceOptions{})
+				case "top":
+					s = c.TopK(s, nil, []Order{{Col: 1}}, TopKOptions{Limit: 5})
+				}
+				out := c.Output(s)
+				in.Push(small)
+				c.Step(1)
+				if len(out.Take()) == 0 {
+					b.Fatal("no output")
+				}
+			}
+		})
+	}
+}
