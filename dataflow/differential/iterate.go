@@ -16,6 +16,7 @@ type Scope struct {
 	streams []Stream  // of the variables
 	values  []*Output // of their definitions
 	leaves  []*Output
+	round   int
 }
 
 // Enter brings an outer stream into the scope.
@@ -54,10 +55,17 @@ func (s *Scope) Leave(inner Stream) Stream {
 // a Distinct in their definition to terminate.
 //
 // Within the scope epochs are rounds, so that each round costs what it changes
-// (semi-naive evaluation). build is called again, in the same way, whenever the
-// scope is evaluated: when an entered stream changes, the scope is evaluated
-// anew from the entered content, which is kept, and what differs from the last
-// result is put out.
+// (semi-naive evaluation). When entered streams change:
+//
+//   - If the scope is monotone (built of Map, Concat, Consolidate, inner and semi
+//     joins and Distinct, without a limit) and rows are only added, the rounds
+//     simply go on: the old fixed point lies below the new one, so that they
+//     end there.
+//   - Otherwise, since a deleted row may have been its own support by way of a
+//     cycle, the scope is evaluated anew from the entered content, which is
+//     kept, and what differs from the last result is put out.
+//
+// build is called again, in the same way, whenever the scope is evaluated anew.
 func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scope)) []Stream {
 	it := &iterate{c: c, vars: vars, limit: limit, build: build}
 	for _, k := range vars {
@@ -99,6 +107,7 @@ type iterate struct {
 	out     []*port        // variables, then what leaves
 	entered []*trace.Trace // content of the outer streams
 	results []*trace.Trace // what was put out
+	live    *Scope         // at its fixed point, if the scope is monotone
 }
 
 // scope makes a fresh scope.
@@ -119,10 +128,10 @@ func (it *iterate) scope() *Scope {
 	return s
 }
 
-// Step evaluates the scope over the content of the outer streams.
+// Step evaluates the scope.
 func (it *iterate) Step(x *Context) {
-	s := it.scope()
 	if it.c.opts.Once {
+		s := it.scope()
 		for i, in := range s.ins {
 			for _, d := range x.In(i) {
 				in.Push(d)
@@ -135,20 +144,93 @@ func (it *iterate) Step(x *Context) {
 		}
 		return
 	}
-	for i, in := range s.ins {
-		parts := x.Arrange(it.entered[i], x.In(i))
-		for p, sp := range it.entered[i].Spines() {
-			r := sp.Reader()
-			if parts[p] != nil {
-				r.Batches = append(r.Batches[:len(r.Batches):len(r.Batches)], parts[p])
-			}
-			pushAll(in, r)
+	changes := make([][]*trace.Batch, len(it.outer))
+	grows := it.live != nil
+	for i := range it.outer {
+		changes[i] = x.Arrange(it.entered[i], x.In(i))
+		for _, b := range changes[i] {
+			grows = grows && (b == nil || onlyAdds(b))
 		}
-		x.Commit(it.entered[i], parts)
+	}
+	if grows {
+		it.goOn(x, changes)
+	} else {
+		it.anew(x, changes)
+	}
+	for i, t := range it.entered {
+		x.Commit(t, changes[i])
+	}
+}
+
+func onlyAdds(b *trace.Batch) bool {
+	for i := range b.Chunks() {
+		for _, d := range b.Chunk(i).Diffs {
+			if d < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// goOn continues from the fixed point.
+func (it *iterate) goOn(x *Context, changes [][]*trace.Batch) {
+	for i, in := range it.live.ins {
+		for _, b := range changes[i] {
+			if b != nil {
+				pushAll(in, trace.Reader{Batches: []*trace.Batch{b}})
+			}
+		}
+	}
+	for i, ds := range it.live.run(0) {
+		it.put(x, i, ds)
+	}
+}
+
+// anew evaluates the scope over the whole content of the outer streams.
+func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
+	it.live = nil
+	s := it.scope()
+	for i, in := range s.ins {
+		for p, sp := range it.entered[i].Spines() {
+			pushAll(in, sp.Reader())
+			if b := changes[i][p]; b != nil {
+				pushAll(in, trace.Reader{Batches: []*trace.Batch{b}})
+			}
+		}
 	}
 	for i, ds := range s.run(it.limit) {
-		it.replace(x, i, ds)
+		for _, sp := range it.results[i].Spines() {
+			sp.Reader().Scan(func(d *dataflow.Delta) bool {
+				ds = append(ds, negate(d))
+				return true
+			})
+		}
+		it.put(x, i, ds)
 	}
+	if it.limit == 0 && s.monotone() {
+		it.live = s
+	}
+}
+
+// monotone reports whether more rows in never make fewer rows out.
+func (s *Scope) monotone() bool {
+	for _, n := range s.nodes {
+		switch op := n.op.(type) {
+		case *Input, *Output, *Arrangement, mapOp, concatOp, consolidateOp, *join:
+		case *halfJoin:
+			if op.o.Kind != JoinSemi {
+				return false
+			}
+		case *countMap:
+			if !op.monotone {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // pushAll feeds a content. Streams may carry its memory on.
@@ -162,15 +244,9 @@ func pushAll(in *Input, r trace.Reader) {
 	})
 }
 
-// replace puts out how a result differs from the last one.
-func (it *iterate) replace(x *Context, i int, ds []*dataflow.Delta) {
+// put puts out changes of a result.
+func (it *iterate) put(x *Context, i int, ds []*dataflow.Delta) {
 	t := it.results[i]
-	for _, sp := range t.Spines() {
-		sp.Reader().Scan(func(d *dataflow.Delta) bool {
-			ds = append(ds, negate(d))
-			return true
-		})
-	}
 	parts := x.Arrange(t, ds)
 	for _, b := range parts {
 		if b == nil {
@@ -184,15 +260,16 @@ func (it *iterate) replace(x *Context, i int, ds []*dataflow.Delta) {
 	x.Commit(t, parts)
 }
 
-// run iterates to the fixed point and gives the contents of the variables, then
+// run iterates to the fixed point and gives the changes of the variables, then
 // those of what leaves.
 func (s *Scope) run(limit int) [][]*dataflow.Delta {
 	out := make([][]*dataflow.Delta, len(s.vars)+len(s.leaves))
-	for round := 1; ; round++ {
+	for {
 		if s.opts.Poll != nil {
 			s.opts.Poll()
 		}
-		s.Step(dataflow.Epoch(round))
+		s.round++
+		s.Step(dataflow.Epoch(s.round))
 		going := false
 		for i, v := range s.values {
 			d := Consolidated(s.it.vars[i], v.Take())
@@ -200,7 +277,7 @@ func (s *Scope) run(limit int) [][]*dataflow.Delta {
 				continue
 			}
 			out[i] = append(out[i], d)
-			if limit == 0 || round < limit {
+			if limit == 0 || s.round < limit {
 				s.vars[i].Push(d)
 				going = true
 			}
@@ -214,6 +291,5 @@ func (s *Scope) run(limit int) [][]*dataflow.Delta {
 			out[len(s.vars)+i] = []*dataflow.Delta{d}
 		}
 	}
-	s.Close()
 	return out
 }

@@ -46,6 +46,29 @@ func closure(limit int) subject {
 	return subject{fmt.Sprintf("closure/limit=%d", limit), [2][]columnar.Kind{kinds, kinds}, build, want, true}
 }
 
+// reach is the transitive closure by search from each node.
+func reach(edges *reference.ZSet) *reference.ZSet {
+	next := map[reference.Value][]reference.Value{}
+	for _, e := range edges.Entries() {
+		next[e.Row[0]] = append(next[e.Row[0]], e.Row[1])
+	}
+	out := reference.New()
+	for from := range next {
+		seen := map[reference.Value]bool{}
+		todo := next[from]
+		for len(todo) > 0 {
+			to := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if !seen[to] {
+				seen[to] = true
+				out.Add(reference.Row{from, to}, 1)
+				todo = append(todo[:len(todo):len(todo)], next[to]...)
+			}
+		}
+	}
+	return out
+}
+
 func TestIterate(t *testing.T) {
 	r := testRand(t)
 	for _, limit := range []int{0, 1, 3} {
@@ -53,6 +76,47 @@ func TestIterate(t *testing.T) {
 		for round := range 8 {
 			t.Run(fmt.Sprintf("%s/%d", s.name, round), func(t *testing.T) { s.run(t, r) })
 		}
+	}
+}
+
+// TestIterateGrows adds edges only, one at a time after a first lot: the rounds
+// must go on from the fixed point, and cost far less than to begin anew.
+func TestIterateGrows(t *testing.T) {
+	r := testRand(t)
+	const nodes = 300
+	kinds := []columnar.Kind{k64, k64}
+	edges := func(n int) *dataflow.Delta {
+		from, to := columnar.MakeFixed(k64, n), columnar.MakeFixed(k64, n)
+		for i := range n {
+			from.Int64s()[i] = int64(r.IntN(nodes))
+			to.Int64s()[i] = int64(r.IntN(nodes))
+		}
+		return &dataflow.Delta{Batch: columnar.Batch{Cols: []*columnar.Vec{from, to}, N: n}}
+	}
+	c := New(Options{})
+	in, s := c.Input(kinds)
+	builds := 0
+	out := c.Iterate([][]columnar.Kind{kinds}, 0, func(sc *Scope) {
+		builds++
+		e := sc.Enter(s)
+		step, _ := sc.Join(sc.Arrange(sc.Var(0), []int{1}), sc.Arrange(e, []int{0}), JoinOptions{Out: []int{0, 3}})
+		sc.Set(0, sc.Distinct(sc.Concat(kinds, e, step)))
+	})
+	o := c.Output(out[0])
+	sum, got := reference.New(), reference.New()
+	step := func(e dataflow.Epoch, d *dataflow.Delta) {
+		in.Push(d)
+		sum.AddDelta(d)
+		c.Step(e)
+		zsetOf(got, o.Take())
+		diffOf(t, got, reach(sum))
+	}
+	step(1, edges(nodes/2))
+	for e := range dataflow.Epoch(20) {
+		step(e+2, edges(1))
+	}
+	if builds != 2 { // to find the inputs, and to evaluate
+		t.Errorf("the scope was built %d times", builds)
 	}
 }
 
