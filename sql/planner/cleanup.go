@@ -103,7 +103,33 @@ func (o *optimizer) cleanProject(r *plan.Project) plan.Rel {
 		o.note("RemoveProject")
 		return r.Input
 	}
-	return r
+	return knownNotNull(r)
+}
+
+// knownNotNull is r with the columns marked that are not NULL as far as is known
+// by now: joins may have become inner since it was made.
+func knownNotNull(r *plan.Project) plan.Rel {
+	var in []plan.Column
+	var cols []plan.Column
+	for i, e := range r.Exprs {
+		if r.Cols[i].NotNull {
+			continue
+		}
+		if in == nil {
+			in = r.Input.Columns()
+		}
+		if mayBeNull(e, nil, in) {
+			continue
+		}
+		if cols == nil {
+			cols = slices.Clone(r.Cols)
+		}
+		cols[i].NotNull = true
+	}
+	if cols == nil {
+		return r
+	}
+	return &plan.Project{Input: r.Input, Exprs: r.Exprs, Cols: cols}
 }
 
 // isIdentity reports whether r gives its input's columns in their order.
@@ -228,6 +254,7 @@ func (o *optimizer) cleanJoin(r *plan.Join) plan.Rel {
 	if out := o.emptyJoin(r); out != nil {
 		return out
 	}
+	r = o.withoutTrue(r)
 	if r.Kind != plan.JoinInner || !o.on("RemoveUnitJoin") {
 		return r
 	}
@@ -245,6 +272,20 @@ func (o *optimizer) cleanJoin(r *plan.Join) plan.Rel {
 		return o.joined(r.Right, exprs, cols, r.On)
 	}
 	return r
+}
+
+// withoutTrue: RemoveFilter for the conditions of a join.
+func (o *optimizer) withoutTrue(r *plan.Join) *plan.Join {
+	keep, gone := split(r.On, func(p expr.Expr) bool {
+		v, null, ok := boolValue(p)
+		return !ok || null || !v
+	})
+	if len(gone) == 0 || !o.rule("RemoveFilter") {
+		return r
+	}
+	c := *r
+	c.On = keep
+	return &c
 }
 
 // joined is what is left of a join with one row: in filtered by ON, projected.
@@ -342,31 +383,36 @@ func (o *optimizer) cleanAggregate(r *plan.Aggregate) plan.Rel {
 	return o.dropConstantGroups(r)
 }
 
-// DropConstantGroups: group columns that are constant, or repeat another one,
-// do not group. (One is kept, since without groups there would be a row for no
-// input.)
+// DropConstantGroups: group columns that are constant, or follow from the
+// others, do not group. (One is kept, since without groups there would be a row
+// for no input.)
 //
-//	SELECT a, 1, count(*) FROM t GROUP BY a, 1  →  SELECT a, 1, count FROM (… GROUP BY a)
+//	SELECT a, a + 1, 5, count(*) FROM t GROUP BY a, a + 1, 5
+//	  →  SELECT a, a + 1, 5, count FROM (SELECT a, count(*) FROM t GROUP BY a)
 func (o *optimizer) dropConstantGroups(r *plan.Aggregate) plan.Rel {
 	g := len(r.GroupBy)
-	at := make([]int, g) // place among those kept; -1: constant
+	if g < 2 || !o.on("DropConstantGroups") {
+		return r
+	}
 	var kept []int
+	at := map[int]int{} // input column → place among those kept
 	for i, e := range r.GroupBy {
-		at[i] = -1
-		if _, ok := e.(*expr.Const); ok && (len(kept) > 0 || i < g-1) {
-			continue
-		}
-		for j, k := range kept {
-			if expr.Equal(r.GroupBy[k], e) && expr.VolatilityOf(e) != expr.Volatile {
-				at[i] = j
+		if c, ok := e.(*expr.Column); ok {
+			if _, seen := at[c.Index]; !seen {
+				at[c.Index] = len(kept)
+				kept = append(kept, i)
 			}
 		}
-		if at[i] < 0 {
-			at[i] = len(kept)
+	}
+	for i, e := range r.GroupBy {
+		if _, ok := e.(*expr.Column); !ok && !follows(e, at) {
 			kept = append(kept, i)
 		}
 	}
-	if len(kept) == g || !o.on("DropConstantGroups") {
+	if len(kept) == 0 {
+		kept = append(kept, 0)
+	}
+	if len(kept) == g {
 		return r
 	}
 	o.fire("DropConstantGroups")
@@ -377,16 +423,32 @@ func (o *optimizer) dropConstantGroups(r *plan.Aggregate) plan.Rel {
 	a.Cols = append(a.Cols, r.Cols[g:]...)
 	p := &plan.Project{Input: a, Cols: r.Cols}
 	for i, e := range r.GroupBy {
-		if at[i] < 0 {
-			p.Exprs = append(p.Exprs, e)
+		if k := slices.Index(kept, i); k >= 0 {
+			p.Exprs = append(p.Exprs, plan.RefTo(a.Cols, k))
 		} else {
-			p.Exprs = append(p.Exprs, plan.RefTo(a.Cols, at[i]))
+			p.Exprs = append(p.Exprs, expr.Remap(e, func(c int) int { return at[c] }))
 		}
 	}
 	for i := range r.Aggs {
 		p.Exprs = append(p.Exprs, plan.RefTo(a.Cols, len(kept)+i))
 	}
 	return p
+}
+
+// follows reports whether e is decided by the columns in at. One that may fail
+// is not worth moving.
+func follows(e expr.Expr, at map[int]int) bool {
+	if expr.VolatilityOf(e) == expr.Volatile || mayRaise(e) {
+		return false
+	}
+	return !expr.Any(e, func(n expr.Expr) bool {
+		c, ok := n.(*expr.Column)
+		if !ok {
+			return false
+		}
+		_, kept := at[c.Index]
+		return !kept || !plan.BitEqual(c.Typ)
+	})
 }
 
 // RemoveDistinct: what is unique by a key has no duplicates to remove.

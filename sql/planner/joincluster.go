@@ -299,7 +299,7 @@ func (c *cluster) infer(p expr.Expr, down [][]expr.Expr) {
 			continue
 		}
 		leaf, to := c.pieces[other], plan.RefTo(c.cols, other)
-		if !transfers(p, col, to) {
+		if !transfers(p, col, to, false) {
 			continue
 		}
 		q := c.local(replaceColumn(p, to), leaf)

@@ -70,7 +70,7 @@ func (lo *lowerer) newID() int {
 }
 
 // lower removes correlation from a plan without subqueries.
-func lower(r plan.Rel) (plan.Rel, error) {
+func lower(r plan.Rel) plan.Rel {
 	lo := &lowerer{lets: map[int]*letBinding{}}
 	lateral := false
 	plan.Walk(r, func(n plan.Rel) bool {
@@ -87,9 +87,51 @@ func lower(r plan.Rel) (plan.Rel, error) {
 		return true
 	})
 	if !lateral {
-		return r, nil
+		return r
 	}
-	return lo.rel(lo.expandSets(r), nil, 0).rel, nil
+	r = plan.Rewrite(lo.expandSets(r), filterLeft)
+	return lo.rel(r, nil, 0).rel
+}
+
+// filterLeft filters the left side of a lateral join by what a WHERE says of it
+// alone, before the domain of the right side is taken from it.
+func filterLeft(r plan.Rel) plan.Rel {
+	f, ok := r.(*plan.Filter)
+	if !ok {
+		return r
+	}
+	preds, in := conjuncts(f.Preds), f.Input
+	over := preds // the predicates over in
+	top, projected := in.(*plan.Project)
+	if projected && !volatileProject(top) {
+		in = top.Input
+		over = make([]expr.Expr, len(preds))
+		for i, p := range preds {
+			over[i] = expr.Substitute(p, top.Exprs)
+		}
+	}
+	j, ok := in.(*plan.Join)
+	if !ok || !j.Lateral || j.Kind == plan.JoinRight || j.Kind == plan.JoinFull {
+		return r
+	}
+	nl := plan.Arity(j.Left)
+	var left, rest []expr.Expr
+	for i, p := range over {
+		if usesOnly(p, func(c int) bool { return c < nl }) && expr.VolatilityOf(p) != expr.Volatile {
+			left = append(left, p)
+		} else {
+			rest = append(rest, preds[i])
+		}
+	}
+	if len(left) == 0 {
+		return r
+	}
+	c := *j
+	c.Left = filterLeft(filter(j.Left, left...))
+	if projected {
+		return filter(plan.WithInput(top, &c), rest...)
+	}
+	return filter(&c, rest...)
 }
 
 // refs collects the free outer columns of r by scope; depth is the number of

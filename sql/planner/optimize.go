@@ -36,12 +36,14 @@ const maxRounds = 5
 // subqueries, grouping sets or lateral joins) and rewrites it by rules. The
 // result is ready for dataflow/render. Nodes of bound are not changed.
 func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
+	if opts.Maintained {
+		bound = withoutSort(bound)
+	}
 	r, err := Lower(bound)
 	if err != nil {
 		return nil, err
 	}
 	o := &optimizer{opts: opts}
-	r = o.root(r)
 	for range maxRounds {
 		o.changed = false
 		r = o.clean(r)
@@ -61,7 +63,11 @@ func Lower(bound plan.Rel) (plan.Rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lower(r)
+	r = lower(r)
+	if s, ok := r.(*plan.Sort); ok {
+		return plan.WithInput(s, plan.Rewrite(s.Input, withoutSort)), nil
+	}
+	return plan.Rewrite(r, withoutSort), nil
 }
 
 // optimizer applies rules to one plan.
@@ -95,30 +101,6 @@ func (o *optimizer) rule(rule string) bool {
 	return true
 }
 
-// root handles ORDER BY at the root, and Sorts left inside.
-//
-// SortToTopK: inside a plan, and in what is maintained, order means something
-// only with a limit.
-func (o *optimizer) root(r plan.Rel) plan.Rel {
-	s, ok := r.(*plan.Sort)
-	if !ok || o.opts.Maintained {
-		return o.withoutSorts(r)
-	}
-	if in := o.withoutSorts(s.Input); in != s.Input {
-		return plan.WithInput(s, in)
-	}
-	return s
-}
-
-func (o *optimizer) withoutSorts(r plan.Rel) plan.Rel {
-	r = plan.MapChildren(r, o.withoutSorts)
-	if out := withoutSort(r); out != r {
-		o.fire("SortToTopK")
-		return out
-	}
-	return r
-}
-
 // Rules lists the names of all rules.
 func Rules() []string {
 	return []string{
@@ -126,10 +108,10 @@ func Rules() []string {
 		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
-		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughSort", "PushFilterThroughTopK",
-		"PushFilterThroughWindow", "PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter",
+		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",
+		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter",
 		"RemoveLeftJoin", "RemoveProject", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
 		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
-		"SimplifyNullTest", "SinkSemiJoin", "SortToTopK", "WindowToTopK",
+		"SimplifyNullTest", "SinkSemiJoin", "WindowToTopK",
 	}
 }

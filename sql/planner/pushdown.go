@@ -50,7 +50,7 @@ func (o *optimizer) push(r plan.Rel, preds []expr.Expr) plan.Rel {
 	if n := o.push(in, down); n != in {
 		r = plan.WithInput(r, n)
 	}
-	return filter(r, stay...)
+	return o.numbered(filter(r, stay...))
 }
 
 // split cuts a list in two: where ok holds, and the rest.
@@ -139,11 +139,6 @@ func (o *optimizer) through(r plan.Rel, preds []expr.Expr) (down, stay []expr.Ex
 	switch r := r.(type) {
 	case *plan.Distinct:
 		rule, allowed = "PushFilterThroughDistinct", func(int) bool { return true }
-	case *plan.Sort:
-		if r.Limit != nil || r.Offset != nil {
-			return nil, preds
-		}
-		rule, allowed = "PushFilterThroughSort", func(int) bool { return true }
 	case *plan.Window:
 		rule, allowed = "PushFilterThroughWindow", func(col int) bool {
 			return slices.ContainsFunc(r.Partition, func(e expr.Expr) bool {
@@ -337,7 +332,11 @@ func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []exp
 	var out []expr.Expr
 	for _, p := range on {
 		l, r, ok := plan.IsEquality(p)
+		same := false
 		if !ok {
+			l, r, same = plan.IsSame(p)
+		}
+		if !ok && !same {
 			continue
 		}
 		a, ok1 := l.(*expr.Column)
@@ -352,7 +351,7 @@ func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []exp
 			continue
 		}
 		for _, q := range left {
-			if !transfers(q, a, b) {
+			if !transfers(q, a, b, same) {
 				continue
 			}
 			n := replaceColumn(q, &expr.Column{Index: b.Index - nl, Typ: b.Typ, Name: b.Name})
@@ -366,13 +365,14 @@ func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []exp
 }
 
 // transfers reports whether a predicate on the one column c holds for to, which
-// is equal to it: always if equality is identity, else if it is itself an equality.
-func transfers(p expr.Expr, c, to *expr.Column) bool {
+// is equal to it: always if they are the same or equality is identity, else if
+// it is itself an equality.
+func transfers(p expr.Expr, c, to *expr.Column, same bool) bool {
 	if !usesOnly(p, func(col int) bool { return col == c.Index }) || !expr.UsesColumns(p) ||
 		expr.VolatilityOf(p) == expr.Volatile || mayRaise(p) {
 		return false
 	}
-	if plan.SameBits(c.Typ, to.Typ) {
+	if same || plan.SameBits(c.Typ, to.Typ) {
 		return true
 	}
 	l, r, ok := plan.IsEquality(p)
