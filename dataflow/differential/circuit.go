@@ -55,6 +55,7 @@ type Circuit struct {
 	touched []*Arrangement // with a delta in this step
 	commits []commit
 	probed  []probed
+	scope   *Scope // that the circuit is the inside of, or nil
 }
 
 // New makes an empty circuit.

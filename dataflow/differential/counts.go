@@ -38,10 +38,15 @@ func exceptCount(a, b dataflow.Diff) dataflow.Diff {
 func exceptAllCount(a, b dataflow.Diff) dataflow.Diff { return max(max(a, 0)-max(b, 0), 0) }
 
 // Distinct has each row with a positive count once.
-func (c *Circuit) Distinct(s Stream) Stream { return c.countMap(s, distinctCount, true) }
+func (c *Circuit) Distinct(s Stream) Stream {
+	if c.scope != nil {
+		return c.scopeDistinct(s)
+	}
+	return c.countMap(s, distinctCount)
+}
 
 // Threshold has each row with a positive count so many times.
-func (c *Circuit) Threshold(s Stream) Stream { return c.countMap(s, thresholdCount, true) }
+func (c *Circuit) Threshold(s Stream) Stream { return c.countMap(s, thresholdCount) }
 
 // Intersect is INTERSECT [ALL].
 func (c *Circuit) Intersect(a, b Stream, all bool) Stream {
@@ -61,18 +66,17 @@ func (c *Circuit) Except(a, b Stream, all bool) Stream {
 
 // countMap applies a function to the count of each row. The state is the
 // collection arranged by all its columns: a row a distinct row, with its count.
-func (c *Circuit) countMap(s Stream, f countFunc, monotone bool) Stream {
+func (c *Circuit) countMap(s Stream, f countFunc) Stream {
 	if c.opts.Once {
 		return c.Add(onceCounts{f}, []Stream{s}, s.Kinds()).Out(0)
 	}
 	a := c.Arrange(s, allColumns(len(s.Kinds())))
-	return c.AddOver(&countMap{a, f, monotone}, []*Arrangement{a}, s.Kinds()).Out(0)
+	return c.AddOver(&countMap{a, f}, []*Arrangement{a}, s.Kinds()).Out(0)
 }
 
 type countMap struct {
-	a        *Arrangement
-	f        countFunc
-	monotone bool // a greater count never gives a smaller one
+	a *Arrangement
+	f countFunc
 }
 
 // Step outputs, for each row of the delta, what its result has changed by.

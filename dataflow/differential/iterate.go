@@ -17,6 +17,9 @@ type Scope struct {
 	values  []*Output // of their definitions
 	leaves  []*Output
 	round   int
+
+	phase     phase
+	distincts []*scopeDistinct
 }
 
 // Enter brings an outer stream into the scope.
@@ -57,12 +60,11 @@ func (s *Scope) Leave(inner Stream) Stream {
 // Within the scope epochs are rounds, so that each round costs what it changes
 // (semi-naive evaluation). When entered streams change:
 //
-//   - If the scope is monotone (built of Map, Concat, Consolidate, inner and semi
-//     joins and Distinct, without a limit) and rows are only added, the rounds
-//     simply go on: the old fixed point lies below the new one, so that they
-//     end there.
-//   - Otherwise, since a deleted row may have been its own support by way of a
-//     cycle, the scope is evaluated anew from the entered content, which is
+//   - If the scope is built of Map, Concat, Consolidate, inner joins and Distinct
+//     and has no limit, added rows simply let the rounds go on: the old fixed
+//     point lies below the new one, so that they end there. Deleted rows go
+//     before that, in rounds of their own; see phase.
+//   - Otherwise the scope is evaluated anew from the entered content, which is
 //     kept, and what differs from the last result is put out.
 //
 // build is called again, in the same way, whenever the scope is evaluated anew.
@@ -113,6 +115,7 @@ type iterate struct {
 // scope makes a fresh scope.
 func (it *iterate) scope() *Scope {
 	s := &Scope{Circuit: New(Options{Partitions: it.c.opts.Partitions, Exec: it.c.opts.Exec, Poll: it.c.opts.Poll}), it: it}
+	s.Circuit.scope = s
 	for _, k := range it.vars {
 		in, v := s.Input(k)
 		s.vars = append(s.vars, in)
@@ -145,14 +148,10 @@ func (it *iterate) Step(x *Context) {
 		return
 	}
 	changes := make([][]*trace.Batch, len(it.outer))
-	grows := it.live != nil
 	for i := range it.outer {
 		changes[i] = x.Arrange(it.entered[i], x.In(i))
-		for _, b := range changes[i] {
-			grows = grows && (b == nil || onlyAdds(b))
-		}
 	}
-	if grows {
+	if it.live != nil {
 		it.goOn(x, changes)
 	} else {
 		it.anew(x, changes)
@@ -162,29 +161,67 @@ func (it *iterate) Step(x *Context) {
 	}
 }
 
-func onlyAdds(b *trace.Batch) bool {
-	for i := range b.Chunks() {
-		for _, d := range b.Chunk(i).Diffs {
-			if d < 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// goOn continues from the fixed point.
+// goOn continues from the fixed point: deletions first, then additions.
 func (it *iterate) goOn(x *Context, changes [][]*trace.Batch) {
-	for i, in := range it.live.ins {
-		for _, b := range changes[i] {
-			if b != nil {
-				pushAll(in, trace.Reader{Batches: []*trace.Batch{b}})
+	s := it.live
+	out := make([][]*dataflow.Delta, len(it.out))
+	rounds := func() {
+		for i, ds := range s.run(0) {
+			out[i] = append(out[i], ds...)
+		}
+	}
+	if it.push(changes, -1) {
+		s.phase = deleting
+		rounds()
+		s.phase = adding
+		for _, d := range s.distincts {
+			if d.out != nil {
+				d.node.Wake()
 			}
 		}
 	}
-	for i, ds := range it.live.run(0) {
+	it.push(changes, 1)
+	rounds()
+	for i, ds := range out {
 		it.put(x, i, ds)
 	}
+}
+
+// push feeds the scope the changes of one sign and reports whether there are any.
+func (it *iterate) push(changes [][]*trace.Batch, sign dataflow.Diff) bool {
+	some := false
+	for i, in := range it.live.ins {
+		for _, b := range changes[i] {
+			if b == nil {
+				continue
+			}
+			b.Expose()
+			for k := range b.Chunks() {
+				if d := signed(b.Chunk(k), sign); d != nil {
+					in.Push(d)
+					some = true
+				}
+			}
+		}
+	}
+	return some
+}
+
+// signed is the rows whose diff has the sign; nil if there are none.
+func signed(ch *trace.Chunk, sign dataflow.Diff) *dataflow.Delta {
+	if ch.Diffs == nil {
+		if sign < 0 {
+			return nil
+		}
+		return ch.Delta()
+	}
+	diffs := make([]dataflow.Diff, ch.N)
+	for i, d := range ch.Diffs {
+		if d*sign > 0 {
+			diffs[i] = d
+		}
+	}
+	return changedRows(ch, diffs)
 }
 
 // anew evaluates the scope over the whole content of the outer streams.
@@ -208,24 +245,16 @@ func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
 		}
 		it.put(x, i, ds)
 	}
-	if it.limit == 0 && s.monotone() {
+	if it.limit == 0 && s.goesOn() {
 		it.live = s
 	}
 }
 
-// monotone reports whether more rows in never make fewer rows out.
-func (s *Scope) monotone() bool {
+// goesOn reports whether the scope can go on from its fixed point.
+func (s *Scope) goesOn() bool {
 	for _, n := range s.nodes {
-		switch op := n.op.(type) {
-		case *Input, *Output, *Arrangement, mapOp, concatOp, consolidateOp, *join:
-		case *halfJoin:
-			if op.o.Kind != JoinSemi {
-				return false
-			}
-		case *countMap:
-			if !op.monotone {
-				return false
-			}
+		switch n.op.(type) {
+		case *Input, *Output, *Arrangement, mapOp, concatOp, consolidateOp, *join, *scopeDistinct:
 		default:
 			return false
 		}

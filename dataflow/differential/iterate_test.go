@@ -79,9 +79,9 @@ func TestIterate(t *testing.T) {
 	}
 }
 
-// TestIterateGrows adds edges only, one at a time after a first lot: the rounds
-// must go on from the fixed point, and cost far less than to begin anew.
-func TestIterateGrows(t *testing.T) {
+// TestIterateGoesOn adds and deletes single edges after a first lot: the rounds
+// must go on from the fixed point, though there are cycles in plenty.
+func TestIterateGoesOn(t *testing.T) {
 	r := testRand(t)
 	const nodes = 300
 	kinds := []columnar.Kind{k64, k64}
@@ -111,9 +111,20 @@ func TestIterateGrows(t *testing.T) {
 		zsetOf(got, o.Take())
 		diffOf(t, got, reach(sum))
 	}
-	step(1, edges(nodes/2))
-	for e := range dataflow.Epoch(20) {
-		step(e+2, edges(1))
+	first := edges(nodes * 2 / 3)
+	step(1, first)
+	for e := range dataflow.Epoch(40) {
+		if e%3 == 0 {
+			step(e+2, edges(1))
+		} else {
+			d := sliceDelta(first, int(e), int(e)+1)
+			d = &dataflow.Delta{Batch: d.Batch, Diffs: []dataflow.Diff{-1}}
+			if e%3 == 1 {
+				in.Push(edges(1))
+				sum.AddDelta(in.deltas[0])
+			}
+			step(e+2, d)
+		}
 	}
 	if builds != 2 { // to find the inputs, and to evaluate
 		t.Errorf("the scope was built %d times", builds)
