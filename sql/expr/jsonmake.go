@@ -382,7 +382,7 @@ func pairsObject(a Args, i int, add func(key, val []byte, null bool)) *pgerror.E
 	}
 	if len(a) == 2 {
 		vals := types.ReadArray(a.Bytes(1, i))
-		if keys.NDim > 1 || vals.NDim > 1 {
+		if keys.NDim > 1 || keys.NDim != vals.NDim {
 			return pgerror.New(pgerror.ArraySubscriptError, "wrong number of array subscripts")
 		}
 		if keys.N != vals.N {
