@@ -4,27 +4,36 @@ import (
 	"context"
 
 	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sources/kafka"
 	"github.com/streamdb/streamdb/sources/loadgen"
 	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // newSource makes the source of a connector: the one place that knows them all.
-func newSource(_ context.Context, connector string, cfg sources.Config) (sources.Source, error) {
+func newSource(ctx context.Context, connector string, cfg sources.Config) (sources.Source, error) {
 	switch connector {
 	case "load generator":
 		name := cfg.Options["generator"]
 		opts := map[string]string{}
 		for k, v := range cfg.Options {
-			if k != "generator" && k != "connector" && k != "envelope" && k != "upstream" {
+			if k != "generator" && k != "connector" && k != "envelope" && k != "upstream" && k != "dialect" {
 				opts[k] = v
 			}
 		}
 		return loadgen.New(name, opts)
+	case "kafka":
+		return kafka.New(ctx, cfg)
 	}
 	return nil, pgerror.Unsupported("connector '" + connector + "'")
 }
 
 // validateConnection tries whether the other side of a connection answers.
-func validateConnection(_ context.Context, connector string, _ map[string]string) error {
+func validateConnection(ctx context.Context, connector string, opts map[string]string) error {
+	switch connector {
+	case "kafka":
+		return kafka.Validate(ctx, opts)
+	case "confluent schema registry":
+		return kafka.ValidateRegistry(ctx, opts)
+	}
 	return pgerror.Unsupported("VALIDATE CONNECTION for " + connector)
 }

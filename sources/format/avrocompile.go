@@ -93,7 +93,7 @@ type avroCompiler struct{ memo map[[2]*avroType]*avroNode }
 func compileAvro(w, r *avroType, cols []Column) (*avroProgram, error) {
 	c := avroCompiler{memo: map[[2]*avroType]*avroNode{}}
 	p := &avroProgram{}
-	if len(cols) == 1 && cols[0].Field == "" && r.kind != avroRecord {
+	if len(cols) == 1 && cols[0].Field == "" { // the value as a whole
 		n := c.column(w, r, cols[0].Type)
 		if n.op == opError {
 			return nil, fmt.Errorf("%s", n.reason)

@@ -1,0 +1,347 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sources/registry"
+)
+
+// Bounds of a chunk and of what the client fetches ahead.
+const (
+	maxChunkRecords = 1 << 16
+	runRecords      = 1 << 13 // decoded by one goroutine at a time
+	fetchBytes      = 32 << 20
+	partitionBytes  = 4 << 20
+	pollTime        = 500 * time.Millisecond
+)
+
+// topicKey is the partition of positions that is none: what topic they are of,
+// as a number made of its id, so that a topic made anew under the same name is
+// not mistaken for the old one.
+const topicKey = "topic"
+
+// run is one run of a source. Its fields belong to the goroutine of Run but for
+// those under mu.
+type run struct {
+	s          *Source
+	feed       sources.Feed
+	health     *health
+	p          *program
+	registries []*registry.Client
+	workers    []*worker
+
+	topicID int64 // 0: not known
+	first   bool  // no position is known yet
+	done    bool  // the snapshot is complete
+	targets map[int32]int64
+
+	mu   sync.Mutex
+	pos  map[int32]int64 // the next offset of each partition
+	ends map[int32]int64 // the last known end of each
+
+	client  *kgo.Client
+	adm     *kadm.Client
+	watch   *connWatch
+	fetched atomic.Int64 // answers to fetches
+	anew    atomic.Bool  // the session must be begun anew
+	quiet   time.Time    // when a record last came
+	quietAt int64        // fetched, then
+	// failedAt is when a partition could last not be fetched; zero: all can.
+	failedAt time.Time
+}
+
+// restore reads a stored position.
+func (r *run) restore(from sources.Position) error {
+	for k, v := range from {
+		if k == topicKey {
+			r.topicID = v
+			continue
+		}
+		p, err := strconv.ParseInt(k, 10, 32)
+		if err != nil {
+			return fmt.Errorf("kafka: invalid partition %q in a stored position", k)
+		}
+		r.pos[int32(p)] = v
+	}
+	return nil
+}
+
+// OnBrokerE2E implements kgo.HookBrokerE2E.
+func (r *run) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+	if key == 1 && e.Err() == nil { // Fetch
+		r.fetched.Add(1)
+	}
+}
+
+// session connects, finds where to begin, and reads until something forces a
+// new session.
+func (r *run) session(ctx context.Context) error {
+	topic := r.s.opts.topic
+	r.watch = &connWatch{}
+	r.anew.Store(false)
+	opts := append(r.s.opts.conn.clientOptions(r.watch, r),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.MetadataMinAge(250*time.Millisecond),
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(partitionBytes), kgo.FetchMaxWait(time.Second),
+		// The partitions are added when their offsets are known; without this
+		// the client would be none that consumes.
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{}))
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	r.client, r.adm = cl, kadm.NewClient(cl)
+	start, err := r.begin(ctx)
+	if err != nil {
+		if why := r.watch.err(); why != nil {
+			err = why
+		}
+		return err
+	}
+	r.health.set(problemSession, nil)
+	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
+	side, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { r.monitor(side) })
+	wg.Go(func() { r.commit(side) })
+	err = r.consume(ctx)
+	cancel()
+	wg.Wait()
+	r.health.set(problemBroker, nil)
+	r.health.set(problemFetch, nil)
+	return err
+}
+
+// begin finds the offsets to begin at and tells the feed of them, so that they
+// are kept even if no record ever comes.
+func (r *run) begin(ctx context.Context) (map[int32]kgo.Offset, error) {
+	c := &sources.Chunk{Position: sources.Position{}}
+	look, cancel := context.WithTimeout(ctx, 30*time.Second)
+	err := r.locate(look, c)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	if r.caughtUp() {
+		c.SnapshotDone = true
+	}
+	if err := r.push(ctx, c); err != nil {
+		return nil, err
+	}
+	start := map[int32]kgo.Offset{}
+	for p, off := range r.pos {
+		start[p] = kgo.NewOffset().At(off)
+	}
+	return start, nil
+}
+
+// push gives the feed a chunk and notes what it completes.
+func (r *run) push(ctx context.Context, c *sources.Chunk) error {
+	if err := r.feed.Push(ctx, c); err != nil {
+		return err
+	}
+	r.first = false
+	if c.SnapshotDone {
+		r.done = true
+	}
+	if r.done {
+		r.health.setState("running")
+	} else {
+		r.health.setState("snapshot")
+	}
+	return nil
+}
+
+// caughtUp reports whether all that was there when the source began has been read.
+func (r *run) caughtUp() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, end := range r.targets {
+		if r.pos[p] < end {
+			return false
+		}
+	}
+	return true
+}
+
+// consume polls and pushes.
+func (r *run) consume(ctx context.Context) error {
+	r.quiet, r.quietAt = time.Now(), r.fetched.Load()
+	for {
+		// Without records the loop still has to look around now and then.
+		poll, cancel := context.WithTimeout(ctx, pollTime)
+		fs := r.client.PollRecords(poll, maxChunkRecords)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case r.anew.Load():
+			return errors.New("the topic has changed")
+		}
+		c, err := r.chunk(ctx, fs)
+		if err != nil {
+			return err
+		}
+		if !r.done && (r.caughtUp() || r.settled()) {
+			c.SnapshotDone = true
+		}
+		if len(c.Position) > 0 || len(c.Errors) > 0 || c.SnapshotDone {
+			if err := r.push(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settled reports whether fetches have come back empty for a while: the last
+// records before the end were removed by compaction, so that no record with the
+// last offset will ever come.
+func (r *run) settled() bool {
+	return r.watch.err() == nil && time.Since(r.quiet) > 3*time.Second && r.fetched.Load() > r.quietAt+1
+}
+
+// task is a run of records of one partition, to be decoded by one goroutine.
+type task struct{ recs []*kgo.Record }
+
+// chunk decodes what a poll gave, and deals with its errors.
+func (r *run) chunk(ctx context.Context, fs kgo.Fetches) (*sources.Chunk, error) {
+	c := &sources.Chunk{Position: sources.Position{}}
+	var tasks []task
+	next, ends := map[int32]int64{}, map[int32]int64{}
+	var failed error
+	fs.EachPartition(func(fp kgo.FetchTopicPartition) {
+		if fp.Err != nil {
+			if err := r.fetchError(ctx, fp.Partition, fp.Err, c); err != nil && failed == nil {
+				failed = err
+			}
+		} else if len(fp.Records) > 0 && !r.failedAt.IsZero() {
+			r.failedAt = time.Unix(1, 0) // long ago
+		}
+		if len(fp.Records) == 0 {
+			return
+		}
+		next[fp.Partition] = fp.Records[len(fp.Records)-1].Offset + 1
+		ends[fp.Partition] = fp.HighWatermark
+		for recs := fp.Records; len(recs) > 0; {
+			n := min(len(recs), runRecords)
+			tasks = append(tasks, task{recs[:n]})
+			recs = recs[n:]
+		}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if !r.failedAt.IsZero() && time.Since(r.failedAt) > 2*time.Second {
+		r.failedAt = time.Time{}
+		r.health.set(problemFetch, nil)
+	}
+	if len(tasks) == 0 {
+		return c, nil
+	}
+	r.quiet, r.quietAt = time.Now(), r.fetched.Load()
+	for _, d := range r.decode(ctx, tasks) {
+		if d.err != nil {
+			return nil, d.err
+		}
+		c.Errors = append(c.Errors, d.errors...)
+		c.Bytes += d.bytes
+		if d.chunk.Rows.N > 0 {
+			c.Tables = append(c.Tables, d.chunk)
+		}
+	}
+	r.mu.Lock()
+	maps.Copy(r.pos, next)
+	for p, e := range ends {
+		r.ends[p] = max(r.ends[p], e)
+	}
+	lag := r.lag()
+	r.mu.Unlock()
+	for p, off := range next {
+		c.Position[strconv.Itoa(int(p))] = off
+	}
+	r.health.setLag(lag)
+	return c, nil
+}
+
+// decode runs tasks on all processors and keeps their order.
+func (r *run) decode(ctx context.Context, tasks []task) []decoded {
+	out := make([]decoded, len(tasks))
+	n := min(len(tasks), runtime.GOMAXPROCS(0))
+	for len(r.workers) < n {
+		r.workers = append(r.workers, r.p.worker())
+	}
+	if n == 1 {
+		for i := range tasks {
+			out[i] = r.workers[0].decode(ctx, tasks[i].recs)
+		}
+		return out
+	}
+	var at atomic.Int64
+	var wg sync.WaitGroup
+	for _, w := range r.workers[:n] {
+		wg.Go(func() {
+			for i := int(at.Add(1)) - 1; i < len(tasks); i = int(at.Add(1)) - 1 {
+				out[i] = w.decode(ctx, tasks[i].recs)
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// lag is the number of records not read yet; r.mu is held.
+func (r *run) lag() int64 {
+	n := int64(0)
+	for p, end := range r.ends {
+		n += max(0, end-r.pos[p])
+	}
+	return n
+}
+
+// fetchError deals with what the client tells of a partition. An error that it
+// returns ends the session.
+func (r *run) fetchError(ctx context.Context, p int32, err error, c *sources.Chunk) error {
+	var loss *kgo.ErrDataLoss
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return nil // the poll's own
+	case errors.As(err, &loss):
+		// The client goes on at ResetTo by itself.
+		r.skipTo(p, loss.ResetTo, "the cluster has lost records", c)
+		return nil
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		// Begin anew: where to go on is decided there.
+		return err
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		return topicError(r.s.opts.topic, err)
+	}
+	r.failedAt = time.Now()
+	r.health.set(problemFetch, fmt.Errorf("partition %d: %w", p, err))
+	if kgo.IsRetryableBrokerErr(err) || kerr.IsRetriable(err) {
+		return nil
+	}
+	return sleepThen(ctx, err)
+}
+
+// sleepThen is err after a moment, so that a failure that comes at once is not
+// retried at full speed.
+func sleepThen(ctx context.Context, err error) error {
+	if e := sleep(ctx, 100*time.Millisecond); e != nil {
+		return e
+	}
+	return err
+}
