@@ -378,6 +378,18 @@ func registerDateOps() {
 func registerDateCasts() {
 	i, a := CastImplicit, CastAssignment
 	d, t, ttz, stamp, stz, iv := types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Interval
+	pair := func(a, b, ret types.Type, v Volatility, k Kernel) {
+		Register(Function{Name: typName(ret.OID), Args: []types.Type{a, b}, Ret: ret, Strict: true, Volatility: v, Consts: ScalarConsts, Eval: k})
+	}
+	pair(d, t, stamp, Immutable, try2(datePlusTime))
+	pair(d, ttz, stz, Immutable, try2(datePlusTimeTZ))
+	pair(d, t, stz, Stable, try2(func(x *Eval, d int32, t int64) (int64, *pgerror.Error) {
+		ts, err := datePlusTime(x, d, t)
+		if err != nil {
+			return 0, err
+		}
+		return timestampToTZ(x, ts)
+	}))
 	castFn(d, stamp, i, false, try1(dateToTimestamp))
 	stableCast(d, stz, i, try1(dateToTimestampTZ))
 	castFn(stamp, d, a, true, try1(timestampToDate))

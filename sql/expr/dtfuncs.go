@@ -198,6 +198,14 @@ func (x *Eval) nowTZ() int64 {
 	return types.TimestampTZFromTime(x.Now)
 }
 
+// clockTZ is the time at this moment.
+func (x *Eval) clockTZ() int64 {
+	if x.Context == nil || x.Clock == nil {
+		return x.nowTZ()
+	}
+	return types.TimestampTZFromTime(x.Clock())
+}
+
 // today is midnight of the current date in the session's zone, as local time.
 func (x *Eval) today() int64 {
 	d, _ := types.SplitTimestamp(types.UTCToLocal(x.nowTZ(), x.location()))
@@ -247,12 +255,7 @@ func registerClock() {
 		}
 		return types.TimestampTZFromTime(x.Statement)
 	})
-	clock("clock_timestamp", types.TimestampTZ, Volatile, func(x *Eval) int64 {
-		if x.Context == nil || x.Clock == nil {
-			return x.nowTZ()
-		}
-		return types.TimestampTZFromTime(x.Clock())
-	})
+	clock("clock_timestamp", types.TimestampTZ, Volatile, (*Eval).clockTZ)
 	clock("localtimestamp", types.Timestamp, Stable, func(x *Eval) int64 { return types.UTCToLocal(x.nowTZ(), x.location()) })
 	clock("localtime", types.Time, Stable, func(x *Eval) int64 {
 		_, t := types.SplitTimestamp(types.UTCToLocal(x.nowTZ(), x.location()))

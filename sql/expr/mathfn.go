@@ -3,6 +3,7 @@ package expr
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -285,6 +286,87 @@ func registerIntMath() {
 	two("lcm", types.Int8, try2(lcm[int64]))
 }
 
+// widthBucket is width_bucket over floats.
+func widthBucket(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
+	v, lo, hi, count := a.Float64(0, i), a.Float64(1, i), a.Float64(2, i), a.Int32(3, i)
+	fail := func(msg string) (int32, *pgerror.Error) {
+		return 0, pgerror.New(pgerror.InvalidArgumentForWidthBucket, "%s", msg)
+	}
+	switch {
+	case count <= 0:
+		return fail("count must be greater than zero")
+	case v != v || lo != lo || hi != hi:
+		return fail("operand, lower bound, and upper bound cannot be NaN")
+	case isInf(lo) || isInf(hi):
+		return fail("lower and upper bounds must be finite")
+	case lo == hi:
+		return fail("lower bound cannot equal upper bound")
+	}
+	// Descending bounds count from the high end.
+	below, above := v < lo, v >= hi
+	if lo > hi {
+		below, above = v > lo, v <= hi
+	}
+	switch {
+	case below:
+		return 0, nil
+	case above && count == math.MaxInt32:
+		return 0, errInt4Range
+	case above:
+		return count + 1, nil
+	}
+	return cInt32(float64(count)*(v-lo)/(hi-lo) + 1), nil
+}
+
+// thresholdBucket is width_bucket over an ascending array of lower bounds.
+func thresholdBucket(c *Call) (Kernel, error) {
+	t := types.Of(c.Args[0].Type().OID)
+	return rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
+		arr := types.ReadArray(a.Bytes(1, i))
+		switch {
+		case arr.NDim > 1:
+			return 0, pgerror.New(pgerror.ArraySubscriptError, "thresholds must be one-dimensional array")
+		case arr.HasNulls():
+			return 0, pgerror.New(pgerror.NullValueNotAllowed, "thresholds array must not contain NULLs")
+		}
+		b := columnar.NewBuilder(arr.Kind(), arr.N)
+		arr.AppendElems(b, 0, arr.N)
+		bounds := b.Build()
+		v, row := a.row(0, i)
+		n := sort.Search(arr.N, func(k int) bool { return types.Compare(t, v, row, bounds, k) < 0 })
+		return int32(n), nil
+	}), nil
+}
+
+// countNulls makes num_nulls and num_nonnulls.
+func countNulls(null bool) Kernel {
+	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		dst, out := Result[int32](x, n)
+		a := Args(args)
+		for i := range dst {
+			dst[i] = 0
+			for k := range a {
+				if a.Null(k, i) == null {
+					dst[i]++
+				}
+			}
+		}
+		return out
+	}
+}
+
+func registerBuckets() {
+	f8 := types.Float8
+	Register(Function{Name: "width_bucket", Args: []types.Type{f8, f8, f8, types.Int4}, Ret: types.Int4, Strict: true, Consts: ScalarConsts, Eval: rowFixed(widthBucket)})
+	Register(Function{
+		Name: "width_bucket", Args: []types.Type{types.Of(types.OIDAnyCompatible), types.Of(types.OIDAnyCompatibleArray)},
+		Ret: types.Int4, Strict: true, Consts: ScalarConsts, Bind: thresholdBucket,
+	})
+	for name, null := range map[string]bool{"num_nulls": true, "num_nonnulls": false} {
+		Register(Function{Name: name, Args: []types.Type{types.Of(types.OIDAny)}, Variadic: true, Ret: types.Int4, Total: true, Consts: ScalarConsts, Eval: countNulls(null)})
+	}
+}
+
 // registerRandom registers what differs at each call.
 func registerRandom() {
 	Register(Function{Name: "random", Ret: types.Float8, Strict: true, Total: true, Volatility: Volatile,
@@ -320,5 +402,6 @@ func (x *Eval) rand() float64 {
 func init() {
 	registerFloatMath()
 	registerIntMath()
+	registerBuckets()
 	registerRandom()
 }

@@ -261,7 +261,7 @@ var notCompared = map[string]bool{
 	"current_catalog": true, "current_user": true, "session_user": true, "user": true, "current_role": true, "getpgusername": true,
 	"current_query": true, "current_schema": true, "current_schemas": true, "current_setting": true, "set_config": true, "pg_get_expr": true,
 	"txid_current": true, "pg_backend_pid": true, "pg_postmaster_start_time": true, "pg_conf_load_time": true, "pg_my_temp_schema": true,
-	"pg_column_size": true, "pg_jit_available": true,
+	"pg_column_size": true, "pg_sleep": true, "pg_sleep_for": true, "pg_sleep_until": true, "pg_jit_available": true,
 }
 
 func init() {

@@ -219,6 +219,19 @@ func registerAdvisory() {
 		}})
 }
 
+// sleep makes a function that waits for as many seconds as f says.
+func sleep(f func(x *Eval, a Args, i int) float64) Kernel {
+	return RowKernel(func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+		if s := f(x, a, i); x.Context != nil && x.Sleep != nil && s > 0 {
+			if err := x.Sleep(s); err != nil {
+				return pgerror.As(err)
+			}
+		}
+		out.String("")
+		return nil
+	})
+}
+
 // mzNow is the time of the epoch under evaluation.
 func mzNow(_ *Call, x *Eval, _ []*columnar.Vec, _ int) *columnar.Vec {
 	ms := int64(0)
@@ -276,15 +289,13 @@ func registerServer() {
 	fixed("pg_terminate_backend", Volatile, types.Bool, cancelFn(true), types.Int4, types.Int8)
 	empty := &Const{Val: columnar.FromBytes([]uint32{0, 6}, types.AppendEmptyArray(nil, types.OIDInt4), nil), Typ: types.Of(types.OIDInt4Array)}
 	fixed("pg_blocking_pids", Volatile, types.Of(types.OIDInt4Array), constant(empty), types.Int4)
-	fixed("pg_sleep", Volatile, types.Void, RowKernel(func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if x.Context != nil && x.Sleep != nil {
-			if err := x.Sleep(a.Float64(0, i)); err != nil {
-				return pgerror.As(err)
-			}
-		}
-		out.String("")
-		return nil
-	}), types.Float8)
+	fixed("pg_sleep", Volatile, types.Void, sleep(func(_ *Eval, a Args, i int) float64 { return a.Float64(0, i) }), types.Float8)
+	fixed("pg_sleep_for", Volatile, types.Void, sleep(func(_ *Eval, a Args, i int) float64 {
+		return partOfSpan(unitEpoch, types.UnpackInterval(Arg[columnar.U128](a, 0, i))).float()
+	}), types.Interval)
+	fixed("pg_sleep_until", Volatile, types.Void, sleep(func(x *Eval, a Args, i int) float64 {
+		return float64(a.Int64(0, i)-x.clockTZ()) / 1e6
+	}), types.TimestampTZ)
 	Register(Function{Name: "pg_column_size", Args: []types.Type{types.Of(types.OIDAny)}, Ret: types.Int4, Strict: true, Total: true, Volatility: Stable, Consts: ScalarConsts,
 		Eval: rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) {
 			if w := a[0].Kind().Width(); w != 0 {
