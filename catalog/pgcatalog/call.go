@@ -198,7 +198,7 @@ func constraintDefCall(c *call) result {
 	if x == nil {
 		return none
 	}
-	return text(x.def())
+	return text(x.def(len(c.args) > 1 && c.args[1] == "t"))
 }
 
 func procCall(f func(p *proc) string) func(c *call) result {

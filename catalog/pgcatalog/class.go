@@ -62,7 +62,7 @@ func classes(m *model, _ Env, f *filler) {
 	f.bool("relhasrules", func(i int) bool { return rs[i].isView() })
 	f.all(true, "relispopulated")
 	f.char("relreplident", func(i int) byte {
-		if rs[i].kind == 'r' && !rs[i].system() {
+		if (rs[i].kind == 'r' || rs[i].kind == 'm') && !rs[i].system() {
 			return 'd'
 		}
 		return 'n'

@@ -30,13 +30,17 @@ func (r *rel) indexDef() string {
 	return s + "INDEX " + quoteIdent(r.name) + " ON " + r.table.qualified() + " USING btree (" + r.table.keyNames(r.key) + ")"
 }
 
-// def is the definition of a constraint as ALTER TABLE ADD takes it.
-func (c *constraintRow) def() string {
+// def is the definition of a constraint as ALTER TABLE ADD takes it; pretty
+// leaves out parentheses that are not needed.
+func (c *constraintRow) def(pretty bool) string {
 	switch c.kind {
 	case 'p':
 		return "PRIMARY KEY (" + c.table.keyNames(c.key) + ")"
 	case 'u':
 		return "UNIQUE (" + c.table.keyNames(c.key) + ")"
+	}
+	if pretty {
+		return "CHECK (" + c.expr + ")"
 	}
 	return "CHECK ((" + c.expr + "))"
 }

@@ -211,8 +211,10 @@ func (r *Reader) relation(name string) (*rel, error) {
 
 // regtype finds a type: a built-in one, or the row type of a relation.
 func (r *Reader) regtype(name string) (uint32, error) {
-	if t, ok := types.ParseName(name); ok {
-		return uint32(t.OID), nil
+	if !strings.Contains(name, `"`) { // quoted, "integer" is no longer the word of the grammar
+		if t, ok := types.ParseName(name); ok {
+			return uint32(t.OID), nil
+		}
 	}
 	missing := pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.TrimSpace(name))
 	base, array := strings.CutSuffix(strings.TrimSpace(name), "[]")
@@ -220,6 +222,7 @@ func (r *Reader) regtype(name string) (uint32, error) {
 	if err != nil || len(parts) > 2 {
 		return 0, missing
 	}
+	missing.Message = "type \"" + strings.Join(parts, ".") + strings.TrimSpace(name)[len(base):] + "\" does not exist"
 	m := r.model()
 	find := func(schema, nm string) *rel {
 		if schema == "" {
@@ -231,6 +234,14 @@ func (r *Reader) regtype(name string) (uint32, error) {
 	if len(parts) == 2 {
 		if schema = parts[0]; m.snap.Schema(schema) == nil {
 			return 0, errNoSchema(schema)
+		}
+	}
+	if schema == "" || schema == catalog.SchemaPgCatalog {
+		if o, ok := types.ByName(last); ok {
+			if array {
+				o = o.Array()
+			}
+			return uint32(o), nil
 		}
 	}
 	x := find(schema, last)

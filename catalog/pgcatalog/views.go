@@ -124,6 +124,9 @@ func (m *model) depends() []depend {
 	for _, c := range m.constraints() {
 		for _, k := range c.key {
 			add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'a')
+			if c.kind == 'c' {
+				add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'n')
+			}
 		}
 	}
 	for i, d := range m.defaults() {
