@@ -32,8 +32,8 @@ type binder struct {
 	depth  int             // nesting of expressions and queries
 	// refs tells where columns were named, for the errors of grouping.
 	refs map[expr.Expr]columnUse
-	// rowNames are the field names of whole rows.
-	rowNames map[expr.Expr][]string
+	// composites are the columns whose fields are columns too.
+	composites map[expr.Expr]match
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
 	// linkNames are the names of the columns of scalar subqueries.
@@ -105,9 +105,9 @@ func newBinder(ctx *Context, text string, base int) *binder {
 		views:  map[plan.ObjectID]*sharedRel{},
 		refs:   map[expr.Expr]columnUse{},
 
-		rowNames:  map[expr.Expr][]string{},
-		recursing: map[int]bool{},
-		linkNames: map[*pg.SubLink]string{},
+		composites: map[expr.Expr]match{},
+		recursing:  map[int]bool{},
+		linkNames:  map[*pg.SubLink]string{},
 	}
 }
 

@@ -209,7 +209,7 @@ func (b *binder) plainCTE(c *cte, parent *scope, s *cteScope) error {
 	if err != nil {
 		return err
 	}
-	rel := q.collection()
+	rel := q.collectionWithFields()
 	c.cols = q.cols
 	if err := c.rename(b); err != nil {
 		return err
@@ -273,11 +273,8 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 		by := env.level() - c.level
 		rel = mapOuter(c.rel, 0, func(o *expr.OuterColumn, _ int) expr.Expr { return atDepth(o, o.Depth+by) })
 	}
-	e := newEntry(c.name, rel.Columns())
-	for i := range e.columns {
-		e.columns[i].name = c.cols[i].name
-		e.columns[i].tableOID, e.columns[i].attNum = c.cols[i].tableOID, c.cols[i].attNum
-	}
+	use := boundQuery{rel: rel, cols: c.cols}
+	e := use.entry(c.name)
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}

@@ -462,16 +462,23 @@ func (x exprBinder) subscript(ix *pg.A_Indices) (expr.Subscript, error) {
 
 // fieldOf is a field of a row value.
 func (b *binder) fieldOf(e expr.Expr, field string, pos int) (expr.Expr, error) {
-	if names, ok := b.rowNames[e]; ok {
-		for i, n := range names {
-			if n == field {
-				return e.(*expr.Row).Fields[i], nil
+	if m, ok := b.composites[e]; ok {
+		for i := range m.col.fields {
+			if f := &m.col.fields[i]; f.name == field {
+				if m.depth == 0 {
+					return &expr.Column{Index: f.index, Typ: f.typ, Name: field, Pos: pos}, nil
+				}
+				return &expr.OuterColumn{Depth: m.depth, Index: f.index, Typ: f.typ, Name: field, Pos: pos}, nil
 			}
 		}
-		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
 	}
 	if r, ok := e.(*expr.Row); ok {
-		if i, err := strconv.Atoi(trimF(field)); err == nil && i >= 1 && i <= len(r.Fields) && field == "f"+strconv.Itoa(i) {
+		for i, n := range r.Names {
+			if n == field {
+				return r.Fields[i], nil
+			}
+		}
+		if i, err := strconv.Atoi(trimF(field)); err == nil && i >= 1 && i <= len(r.Fields) && r.Names == nil && field == "f"+strconv.Itoa(i) {
 			return r.Fields[i-1], nil
 		}
 		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)

@@ -24,12 +24,14 @@ type fromItem struct {
 type fromBinder struct {
 	*binder
 	ctes *cteScope
+	// around is the scope around the query.
+	around *scope
 }
 
 // from binds a FROM clause into sel: its items are joined from left to right.
 func (b *binder) from(sel *selectState, list []*pg.Node) error {
-	f := fromBinder{b, sel.ctes}
 	env := sel.scope.parent
+	f := fromBinder{b, sel.ctes, env}
 	var cur *fromItem
 	for _, n := range list {
 		var err error
@@ -62,6 +64,9 @@ func (f fromBinder) item(n *pg.Node, env *scope) (*fromItem, error) {
 	case *pg.Node_JoinExpr:
 		return f.joinExpr(n.JoinExpr, env)
 	case *pg.Node_RangeFunction:
+		if c, ok := timeWindow(n.RangeFunction); ok {
+			return f.timeWindow(c, n.RangeFunction, env)
+		}
 		return f.rangeFunction(n.RangeFunction, env)
 	case *pg.Node_RangeTableSample:
 		return nil, pgerror.Unsupported("TABLESAMPLE").At(f.pos(n.RangeTableSample.Location))
@@ -79,7 +84,7 @@ type onFunc func(left, right *fromItem) ([]expr.Expr, error)
 
 // join joins the bound left side with item n, which may refer to it laterally.
 func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinKind, on onFunc) (*fromItem, error) {
-	if fn := n.GetRangeFunction(); fn != nil {
+	if fn := n.GetRangeFunction(); fn != nil && !isTimeWindow(fn) {
 		if item, err := f.joinFunction(left, fn, env, kind, on); item != nil || err != nil {
 			return item, err
 		}
@@ -266,7 +271,7 @@ func renamed(r plan.Rel, cols []catalog.Column) plan.Rel {
 func (f fromBinder) rangeSubselect(r *pg.RangeSubselect, env *scope) (*fromItem, error) {
 	outside := env
 	if !r.Lateral {
-		outside = env.blank()
+		outside = env.blank(f.around)
 	}
 	q, err := f.query(r.Subquery.GetSelectStmt(), outside, f.ctes, resolveUnknown)
 	if err != nil {
@@ -277,7 +282,7 @@ func (f fromBinder) rangeSubselect(r *pg.RangeSubselect, env *scope) (*fromItem,
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
-	return &fromItem{rel: q.collection(), entries: []*entry{e}}, nil
+	return &fromItem{rel: q.collectionWithFields(), entries: []*entry{e}}, nil
 }
 
 // entry makes the entry of a subquery's columns.
@@ -287,6 +292,7 @@ func (q *boundQuery) entry(name string) *entry {
 	for i, c := range q.cols {
 		e.columns = append(e.columns, entryColumn{
 			name: c.name, index: i, typ: cols[i].Type, tableOID: c.tableOID, attNum: c.attNum,
+			fields: append([]entryColumn(nil), c.fields...),
 		})
 	}
 	return e

@@ -34,6 +34,9 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		return nil, pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names}
+	if link := x.rowSubquery(name, args); link != nil {
+		return x.overSubquery(name, link, opts)
+	}
 	var e expr.Expr
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
 		e, err = x.setFunction(name, args, opts)
@@ -44,6 +47,35 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		return nil, err
 	}
 	return e, x.notAggregate(f, name, pos)
+}
+
+// rowSubquery is the argument of a function that needs the names of a row's
+// fields, if it is a subquery: `row_to_json((SELECT x FROM … x))`.
+func (x exprBinder) rowSubquery(name string, args []expr.Expr) *expr.Subquery {
+	if name != "row_to_json" && name != "to_json" && name != "to_jsonb" || len(args) != 1 {
+		return nil
+	}
+	s, ok := args[0].(*expr.Subquery)
+	if !ok || s.Kind != expr.SubqueryScalar || s.Typ.OID != types.OIDRecord {
+		return nil
+	}
+	if p, ok := s.Rel.(*plan.Project); ok {
+		if row, ok := p.Exprs[0].(*expr.Row); ok && row.Names != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// overSubquery applies a function inside of a scalar subquery.
+func (x exprBinder) overSubquery(name string, s *expr.Subquery, opts expr.CallOptions) (expr.Expr, error) {
+	p := s.Rel.(*plan.Project)
+	e, err := expr.NewCall(name, p.Exprs[:1:1], opts)
+	if err != nil {
+		return nil, err
+	}
+	rel := &plan.Project{Input: p.Input, Exprs: []expr.Expr{e}, Cols: []plan.Column{{Name: name, Type: e.Type()}}}
+	return &expr.Subquery{Kind: s.Kind, Rel: rel, Typ: e.Type(), Pos: s.Pos}, nil
 }
 
 // funcName is the name of the function called, without its schema.

@@ -32,6 +32,8 @@ type entryColumn struct {
 	// table and number tell the column of a table that it is.
 	tableOID uint32
 	attNum   int16
+	// fields are the fields of a column that is a row, as columns.
+	fields []entryColumn
 }
 
 // scope is one level of names: the row that expressions of a query level (or
@@ -77,13 +79,14 @@ func (s *scope) up(levels int) *scope {
 	return s
 }
 
-// blank is s with what joins to the left offer taken away, as a subquery
-// without LATERAL sees it; the hidden entries explain wrong references.
-func (s *scope) blank() *scope {
-	if s == nil || !s.lateral {
+// blank is s with what joins to the left offer taken away, out to the scope
+// around the FROM clause, as a subquery without LATERAL sees it; the hidden
+// entries explain wrong references.
+func (s *scope) blank(around *scope) *scope {
+	if s == around {
 		return s
 	}
-	n := newScope(s.parent.blank())
+	n := newScope(s.parent.blank(around))
 	n.lateral, n.all = true, s.entries
 	return n
 }
@@ -287,6 +290,9 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	b.refs[x] = columnUse{
 		pos: pos, table: m.entry.name, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum,
 	}
+	if m.col.fields != nil {
+		b.composites[x] = m
+	}
 	return x
 }
 
@@ -304,9 +310,7 @@ func (b *binder) wholeRow(s *scope, e *entry, depth, pos int) expr.Expr {
 	if len(fields) == 1 && e.object == nil && e.columns[0].name == e.name {
 		return fields[0]
 	}
-	row := expr.NewNamedRow(fields, names)
-	b.rowNames[row] = names
-	return row
+	return expr.NewNamedRow(fields, names)
 }
 
 // wholeRowStar is `t.*` inside of an expression: the whole row.
@@ -528,6 +532,9 @@ func shift(es []*entry, n int) {
 	for _, e := range es {
 		for i := range e.columns {
 			e.columns[i].index += n
+			for j := range e.columns[i].fields {
+				e.columns[i].fields[j].index += n
+			}
 		}
 	}
 }

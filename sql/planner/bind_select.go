@@ -35,6 +35,8 @@ type outputColumn struct {
 	tableOID uint32
 	attNum   int16
 	pos      int // of the expression in the select list
+	// fields are, for a row value, the columns of rel that are its fields.
+	fields []entryColumn
 }
 
 // collection is the query as an unordered collection of its visible columns.
@@ -44,6 +46,21 @@ func (q *boundQuery) collection() plan.Rel {
 		rel = &plan.TopK{Input: rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
 	}
 	return firstColumns(rel, len(q.cols))
+}
+
+// collectionWithFields is the collection with the columns after the visible
+// ones, if there are fields of row values among them.
+func (q *boundQuery) collectionWithFields() plan.Rel {
+	for _, c := range q.cols {
+		if c.fields == nil {
+			continue
+		}
+		if q.limit != nil || q.offset != nil {
+			return &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
+		}
+		return q.rel
+	}
+	return q.collection()
 }
 
 // sorted is the query as the root of a plan: a Sort, if it has an order or a limit.
@@ -500,6 +517,7 @@ func (sel *selectState) finish() (*boundQuery, error) {
 			}
 		}
 	}
+	sel.addFields(q, p)
 	q.rel = p
 	for _, o := range sel.order {
 		q.order = append(q.order, plan.SortKey{Col: at[o.item], Desc: o.desc, NullsFirst: o.nullsFirst})
@@ -515,6 +533,22 @@ func (sel *selectState) finish() (*boundQuery, error) {
 		q.rel = &plan.Distinct{Input: p}
 	}
 	return q, sel.limits(q, sel.stmt)
+}
+
+// addFields adds the fields of row values as further columns, for a query
+// around this one that selects them.
+func (sel *selectState) addFields(q *boundQuery, p *plan.Project) {
+	for i := range q.cols {
+		row, ok := p.Exprs[i].(*expr.Row)
+		if !ok || row.Names == nil {
+			continue
+		}
+		for k, f := range row.Fields {
+			q.cols[i].fields = append(q.cols[i].fields, entryColumn{name: row.Names[k], index: len(p.Exprs), typ: f.Type()})
+			p.Exprs = append(p.Exprs, f)
+			p.Cols = append(p.Cols, plan.Column{Name: row.Names[k], Type: f.Type()})
+		}
+	}
 }
 
 // neverNullIn reports whether an expression over the columns in is never NULL.

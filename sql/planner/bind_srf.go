@@ -35,9 +35,7 @@ func (x exprBinder) setFunction(name string, args []expr.Expr, opts expr.CallOpt
 		fields[i] = &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}
 		names[i] = c.Name
 	}
-	row := expr.NewNamedRow(fields, names)
-	x.rowNames[row] = names
-	return row, nil
+	return expr.NewNamedRow(fields, names), nil
 }
 
 // placeSet registers a set-returning function with the query level.
@@ -134,13 +132,12 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 		return nil, err
 	}
 	row, ok := e.(*expr.Row)
-	names := x.rowNames[e]
-	if !ok || names == nil {
+	if !ok || row.Names == nil {
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", e.Type()).At(x.pos(nodeLocation(in.Arg)))
 	}
 	var out []selectItem
 	for i, f := range row.Fields {
-		out = append(out, selectItem{expr: f, name: names[i]})
+		out = append(out, selectItem{expr: f, name: row.Names[i]})
 	}
 	return out, nil
 }

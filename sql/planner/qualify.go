@@ -66,6 +66,10 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 	case *pg.RangeVar:
 		z.relation(n, ctes)
 		return
+	case *pg.RangeFunction:
+		if c, ok := timeWindow(n); ok {
+			z.windowed(c.Args[0].GetColumnRef(), ctes)
+		}
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
 	case *pg.InsertStmt:
@@ -118,5 +122,16 @@ func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
 			n.Schemaname = s
 			return
 		}
+	}
+}
+
+// windowed qualifies the relation of TUMBLE and HOP, which stands as a column.
+func (z *qualifier) windowed(ref *pg.ColumnRef, ctes []string) {
+	if ref == nil || len(ref.Fields) != 1 {
+		return
+	}
+	n := &pg.RangeVar{Relname: ref.Fields[0].GetString_().GetSval()}
+	if z.relation(n, ctes); n.Schemaname != "" {
+		ref.Fields = []*pg.Node{pg.MakeStrNode(n.Schemaname), pg.MakeStrNode(n.Relname)}
 	}
 }
