@@ -292,6 +292,10 @@ func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable datafl
 			}
 			continue
 		}
+		if ch.clear {
+			changes[ch.id] = c.clearRows(ch.id)
+			continue
+		}
 		changes[ch.id] = append(changes[ch.id], ch.delta)
 	}
 	for id, u := range c.upserts {
@@ -319,6 +323,31 @@ func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable datafl
 		c.sourceReady(id)
 	}
 	return changes
+}
+
+// clearRows retracts all rows of a collection.
+func (c *Coordinator) clearRows(id plan.ObjectID) []*dataflow.Delta {
+	coll := c.collection(id)
+	if coll == nil || coll.rows.Upper() == 0 {
+		return nil
+	}
+	s, ok := coll.rows.SnapshotAt(coll.rows.Upper() - 1)
+	if !ok {
+		return nil
+	}
+	defer s.Release()
+	var out []*dataflow.Delta
+	s.Scan(func(d *dataflow.Delta) bool {
+		n := cloneDelta(d)
+		neg := make([]dataflow.Diff, n.N)
+		for i := range neg {
+			neg[i] = -n.Diff(i)
+		}
+		n.Diffs = neg
+		out = append(out, n)
+		return true
+	})
+	return out
 }
 
 // sourceReady opens a source's tables to readers.

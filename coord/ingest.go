@@ -183,10 +183,13 @@ func (s *runningSource) Push(ctx context.Context, ch *sources.Chunk) error {
 	r := &request{}
 	for i := range ch.Tables {
 		tc := &ch.Tables[i]
+		id := s.tables[tc.Table]
+		if tc.Truncate {
+			r.changes = append(r.changes, change{id: id, clear: true})
+		}
 		if tc.Rows.N == 0 {
 			continue
 		}
-		id := s.tables[tc.Table]
 		if s.envelope[tc.Table] == sources.EnvelopeUpsert {
 			r.changes = append(r.changes, change{id: id, upsert: true, delta: upsertDelta(tc)})
 		} else {

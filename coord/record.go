@@ -21,6 +21,7 @@ const (
 	entryPosition  = 3 // source id, JSON of sources.Position
 	entryCatalog   = 4 // JSON of []catalog.Change
 	entrySnapshot  = 5 // source id: its snapshot is complete
+	entryTruncate  = 6 // object id: all its rows go
 	maxRecordBytes = 1 << 30
 )
 
@@ -28,6 +29,7 @@ const (
 type change struct {
 	id     plan.ObjectID
 	upsert bool // raw records for the object's upsert state
+	clear  bool // all rows of the object go; no delta
 	delta  *dataflow.Delta
 }
 
@@ -71,6 +73,10 @@ func (r *record) encode(dst []byte) ([]byte, error) {
 		tag := uint32(entryDelta)
 		if c.upsert {
 			tag = entryUpsert
+		}
+		if c.clear {
+			entry(entryTruncate, c.id, func(d []byte) []byte { return d })
+			continue
 		}
 		entry(tag, c.id, func(d []byte) []byte { return columnar.AppendBatch(d, &c.delta.Batch, c.delta.Diffs) })
 	}
@@ -139,6 +145,8 @@ func (r *record) decodeEntry(tag uint32, id plan.ObjectID, body []byte) error {
 		if err := json.Unmarshal(body, &r.catalog); err != nil {
 			return fmt.Errorf("decode catalog changes: %w", err)
 		}
+	case entryTruncate:
+		r.changes = append(r.changes, change{id: id, clear: true})
 	case entrySnapshot:
 		r.snapshots = append(r.snapshots, id)
 	default:

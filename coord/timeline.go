@@ -307,6 +307,9 @@ func (t *timeline) commit(ctx context.Context, r *request) (dataflow.Epoch, erro
 // rowsOf counts for the bounds of an epoch.
 func (r *request) measure() {
 	for _, c := range r.changes {
+		if c.delta == nil {
+			continue
+		}
 		r.rows += c.delta.N
 		for _, v := range c.delta.Cols {
 			f, o, d := v.Raw()

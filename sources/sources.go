@@ -67,6 +67,9 @@ type TableChunk struct {
 	Rows      dataflow.Delta
 	Ops       []Op
 	Unchanged [][]uint64
+	// Truncate says that all rows of the table go before Rows come. It is for
+	// tables without the upsert envelope, which has OpTruncate.
+	Truncate bool
 }
 
 // RecordError is a record that could not be decoded.

@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/sources"
 	"github.com/streamdb/streamdb/sources/kafka"
 	"github.com/streamdb/streamdb/sources/loadgen"
+	"github.com/streamdb/streamdb/sources/postgres"
 	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
@@ -23,6 +24,8 @@ func newSource(ctx context.Context, connector string, cfg sources.Config) (sourc
 		return loadgen.New(name, opts)
 	case "kafka":
 		return kafka.New(ctx, cfg)
+	case "postgres":
+		return postgres.New(ctx, cfg)
 	}
 	return nil, pgerror.Unsupported("connector '" + connector + "'")
 }
@@ -34,6 +37,8 @@ func validateConnection(ctx context.Context, connector string, opts map[string]s
 		return kafka.Validate(ctx, opts)
 	case "confluent schema registry":
 		return kafka.ValidateRegistry(ctx, opts)
+	case "postgres":
+		return postgres.Validate(ctx, opts)
 	}
 	return pgerror.Unsupported("VALIDATE CONNECTION for " + connector)
 }
