@@ -117,6 +117,33 @@ func BenchmarkArrange(b *testing.B) {
 	}
 }
 
+// BenchmarkArrangeWide has a payload of 100 bytes of text.
+func BenchmarkArrangeWide(b *testing.B) {
+	lock(b)
+	const rows, epoch = 4 << 20, 1 << 16
+	for b.Loop() {
+		r := rand.New(rand.NewPCG(1, 1))
+		text := columnar.NewBuilder(kText, epoch)
+		for range epoch {
+			text.Extend(func(dst []byte) []byte { return append(dst, make([]byte, 70+r.IntN(60))...) })
+		}
+		payload := text.Build()
+		c := New(Options{})
+		in, s := c.Input([]columnar.Kind{k64, k64, kText})
+		a := c.Arrange(s, []int{0})
+		var t epochs
+		for n := 0; n < rows; n += epoch {
+			d := narrow(r, epoch, 1<<40)
+			d.Cols = append(d.Cols, payload)
+			in.Push(d)
+			t.time(func() { c.Step(dataflow.Epoch(n + 1)) })
+		}
+		t.report(b, rows)
+		st := a.Trace().Spines()[0].Stats()
+		b.ReportMetric(float64(st.Overhead)/float64(st.Rows), "B/row")
+	}
+}
+
 func benchArrange(b *testing.B, rows, keys, epoch int) {
 	lock(b)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -135,22 +162,24 @@ func benchArrange(b *testing.B, rows, keys, epoch int) {
 }
 
 func BenchmarkJoin(b *testing.B) {
-	for _, epoch := range []int{1000, 1 << 16} {
-		rows := 8 << 20
-		b.Run(fmt.Sprintf("rows=%d/keys=%d/epoch=%d", rows, 1<<20, epoch), func(b *testing.B) {
-			for b.Loop() {
-				benchJoin(b, rows, epoch, 1<<20)
-			}
-		})
+	for _, epoch := range []int{10, 1000, 1 << 16} {
+		for _, parts := range []int{1, 4} {
+			rows := 8 << 20
+			b.Run(fmt.Sprintf("rows=%d/keys=%d/epoch=%d/parts=%d", rows, 1<<20, epoch, parts), func(b *testing.B) {
+				for b.Loop() {
+					benchJoin(b, rows, epoch, 1<<20, parts)
+				}
+			})
+		}
 	}
 }
 
 // benchJoin streams rows into a join with a table of so many keys. Both sides are
 // kept. With short epochs most of the rows are there before the clock starts.
-func benchJoin(b *testing.B, rows, epoch, keys int) {
+func benchJoin(b *testing.B, rows, epoch, keys, parts int) {
 	lock(b)
 	r := rand.New(rand.NewPCG(1, 1))
-	c := New(Options{})
+	c := New(Options{Partitions: parts})
 	kinds := []columnar.Kind{k64, k64}
 	left, ls := c.Input(kinds)
 	right, rs := c.Input(kinds)
@@ -173,7 +202,7 @@ func benchJoin(b *testing.B, rows, epoch, keys int) {
 			step()
 			out.Take()
 		}
-		timed = 2 << 20
+		timed = min(2<<20, 2000*epoch)
 	}
 	var t epochs
 	for n := 0; n < timed; n += epoch {
@@ -234,4 +263,58 @@ func BenchmarkOnceJoin(b *testing.B) {
 		out.Take()
 	}
 	b.ReportMetric(float64(b.N)*float64(64<<16)/(cpuTime(false)-start).Seconds(), "rows/cpu-s")
+}
+
+// BenchmarkRowEpoch steps a join with one row an epoch: the latency of the engine.
+func BenchmarkRowEpoch(b *testing.B) {
+	for _, parts := range []int{1, 4} {
+		b.Run(fmt.Sprintf("parts=%d", parts), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			c := New(Options{Partitions: parts})
+			kinds := []columnar.Kind{k64, k64}
+			left, ls := c.Input(kinds)
+			right, rs := c.Input(kinds)
+			oks, _ := c.Join(c.Arrange(ls, []int{0}), c.Arrange(rs, []int{0}), JoinOptions{Out: []int{0, 1, 3}})
+			out := c.Output(oks)
+			e := dataflow.Epoch(1)
+			right.Push(permuted(r, 0, 1<<20))
+			left.Push(narrow(r, 1<<20, 1<<20))
+			c.Step(e)
+			for c.Work(1 << 20) {
+			}
+			ds := make([]*dataflow.Delta, 1000)
+			for i := range ds {
+				ds[i] = narrow(r, 1, 1<<20)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := cpuTime(false)
+			for b.Loop() {
+				e++
+				left.Push(ds[int(e)%len(ds)])
+				c.Step(e)
+				out.Take()
+			}
+			b.ReportMetric(float64((cpuTime(false)-start).Nanoseconds())/float64(b.N), "cpu-ns/epoch")
+		})
+	}
+}
+
+// BenchmarkIdle steps a circuit of many operators of which one has input.
+func BenchmarkIdle(b *testing.B) {
+	c := New(Options{})
+	kinds := []columnar.Kind{k64, k64}
+	var in *Input
+	for range 4000 {
+		i, s := c.Input(kinds)
+		in = i
+		c.Output(c.Negate(c.Negate(s)))
+	}
+	d := narrow(rand.New(rand.NewPCG(1, 1)), 1, 10)
+	e := dataflow.Epoch(0)
+	for b.Loop() {
+		e++
+		in.Push(d)
+		c.Step(e)
+	}
 }

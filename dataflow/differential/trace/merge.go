@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"cmp"
-
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 )
@@ -12,8 +10,8 @@ import (
 // their columns.
 type Merger struct {
 	layout *Layout
-	order  []int // columns that order rows of equal hash
-	plain  bool  // the first of them has no NULLs
+	order  []int         // columns that order rows of equal hash
+	first  columnar.Kind // of the first of them if it has no NULLs, else 0
 	a, b   mergeSide
 	gs     []columnar.Gatherer
 	diffs  [][]dataflow.Diff // of the chunks of a, then of b
@@ -68,7 +66,9 @@ func NewMerger(a, b *Batch) *Merger {
 			Since: max(a.desc.Since, b.desc.Since),
 		},
 	}
-	m.plain = len(m.order) > 0 && noNulls(a, m.order[0]) && noNulls(b, m.order[0])
+	if len(m.order) > 0 && noNulls(a, m.order[0]) && noNulls(b, m.order[0]) {
+		m.first = l.Kinds[m.order[0]]
+	}
 	m.out.bytesRow = make([]int, len(l.Kinds))
 	for c, k := range l.Kinds {
 		m.gs[c].Reset(k, columnar.ChunkShift)
@@ -175,12 +175,26 @@ func (m *Merger) copyRows(s *mergeSide, idx []uint32, hash []uint64, k int) int 
 	return k + n
 }
 
-// interleave takes rows until the buffers are full, an input ends, or both have
-// the same hash.
+// interleave takes rows until the buffers are full, an input ends, or both are
+// at rows of the same hash (and of the same first column to compare by, where
+// that decides).
 func (m *Merger) interleave(idx []uint32, hash []uint64, k int) int {
 	for k < len(idx) && m.a.valid() && m.b.valid() {
-		i, j, tie := mergeHashes(m.a.cur().Hash[m.a.row:], m.b.cur().Hash[m.b.row:],
-			m.a.addr(), m.b.addr(), idx[k:], hash[k:])
+		ca, cb := m.a.cur(), m.b.cur()
+		ha, hb := ca.Hash[m.a.row:], cb.Hash[m.b.row:]
+		ea, eb := m.a.addr(), m.b.addr()
+		var i, j int
+		var tie bool
+		switch m.first {
+		case columnar.KindInt64:
+			x, y := ca.Cols[m.order[0]].Int64s(), cb.Cols[m.order[0]].Int64s()
+			i, j, tie = mergePairs(ha, hb, x[m.a.row:], y[m.b.row:], ea, eb, idx[k:], hash[k:])
+		case columnar.KindInt32:
+			x, y := ca.Cols[m.order[0]].Int32s(), cb.Cols[m.order[0]].Int32s()
+			i, j, tie = mergePairs(ha, hb, x[m.a.row:], y[m.b.row:], ea, eb, idx[k:], hash[k:])
+		default:
+			i, j, tie = mergeHashes(ha, hb, ea, eb, idx[k:], hash[k:])
+		}
 		m.a.advance(i)
 		m.b.advance(j)
 		m.done += i + j
@@ -190,6 +204,42 @@ func (m *Merger) interleave(idx []uint32, hash []uint64, k int) int {
 		}
 	}
 	return k
+}
+
+// mergePairs is mergeHashes by hash and then by an integer column.
+func mergePairs[T int32 | int64](a, b []uint64, va, vb []T, ea, eb uint32, idx []uint32, hash []uint64) (i, j int, tie bool) {
+	hash = hash[:len(idx)]
+	va, vb = va[:len(a)], vb[:len(b)]
+	k := 0
+	for {
+		n := min(len(a)-i, len(b)-j, len(idx)-k)
+		if n == 0 {
+			return i, j, false
+		}
+		for range n {
+			x, y, u, v := a[i], b[j], va[i], vb[j]
+			var less, same, smaller int
+			if x < y {
+				less = 1
+			}
+			if x == y {
+				same = 1
+			}
+			if u < v {
+				smaller = 1
+			}
+			if x == y && u == v {
+				return i, j, true
+			}
+			step := less | same&smaller
+			e, f := eb+uint32(j), ea+uint32(i)
+			idx[k] = e + (f-e)&-uint32(step)
+			hash[k] = min(x, y)
+			k++
+			i += step
+			j += 1 - step
+		}
+	}
 }
 
 // mergeHashes merges until the output is full, an input ends, or a tie; i and j
@@ -245,24 +295,8 @@ func (m *Merger) tied() bool {
 }
 
 // ties takes rows while both inputs are at the same hash and in the same chunk:
-// the lesser of two rows, or both if they are equal. Most keys are told apart
-// by their first column that can differ, and most of those are integers.
+// the lesser of two rows, or both if they are equal.
 func (m *Merger) ties(idx []uint32, hash []uint64, diffs []dataflow.Diff, k int) int {
-	if m.plain {
-		c := m.order[0]
-		x, y := m.a.cur().Cols[c], m.b.cur().Cols[c]
-		switch m.layout.Kinds[c] {
-		case columnar.KindInt64:
-			return mergeTies(m, x.Int64s(), y.Int64s(), idx, hash, diffs, k)
-		case columnar.KindInt32:
-			return mergeTies(m, x.Int32s(), y.Int32s(), idx, hash, diffs, k)
-		}
-	}
-	return mergeTies[int64](m, nil, nil, idx, hash, diffs, k)
-}
-
-// mergeTies is ties, given the first column to compare by, or nil.
-func mergeTies[T int32 | int64](m *Merger, x, y []T, idx []uint32, hash []uint64, diffs []dataflow.Diff, k int) int {
 	ca, cb := m.a.cur(), m.b.cur()
 	i, j := m.a.row, m.b.row
 	ea, eb := m.a.addr()-uint32(i), m.b.addr()-uint32(j)
@@ -270,14 +304,7 @@ func mergeTies[T int32 | int64](m *Merger, x, y []T, idx []uint32, hash []uint64
 	for k < len(idx) && i < ca.N && j < cb.N && ca.Hash[i] == h && cb.Hash[j] == h {
 		var e uint32
 		var d dataflow.Diff
-		r := 0
-		if x != nil {
-			r = cmp.Compare(x[i], y[j])
-		}
-		if r == 0 {
-			r = compareBy(m.order, ca.Cols, i, cb.Cols, j)
-		}
-		switch {
+		switch r := compareBy(m.order, ca.Cols, i, cb.Cols, j); {
 		case r < 0:
 			e, d = ea+uint32(i), ca.Diff(i)
 			i++

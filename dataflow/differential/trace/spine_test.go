@@ -213,18 +213,29 @@ func BenchmarkLocate(b *testing.B) {
 
 func BenchmarkMerge(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, n := range []int{1000, 1 << 16, 1 << 20} {
-		var x, y []*Batch
-		for k := 0; k < n; k += min(n, 1<<16) {
-			x = append(x, build(pairs, 1, fresh(r, min(n, 1<<16))))
-			y = append(y, build(pairs, 1, fresh(r, min(n, 1<<16))))
-		}
-		a, c := mergeAll(pairs, x), mergeAll(pairs, y)
-		b.Run(fmt.Sprintf("rows=%d", 2*n), func(b *testing.B) {
-			for b.Loop() {
-				Merge(a, c).Release()
+	for _, perKey := range []int{1, 4} {
+		for _, n := range []int{1000, 1 << 16, 1 << 20} {
+			side := func() *Batch {
+				var bs []*Batch
+				for k := 0; k < n; k += min(n, 1<<16) {
+					d := fresh(r, min(n, 1<<16))
+					for i := range d.Cols[0].Int64s() {
+						d.Cols[0].Int64s()[i] = int64(r.IntN(n / perKey))
+						if perKey == 1 {
+							d.Cols[0].Int64s()[i] = r.Int64()
+						}
+					}
+					bs = append(bs, build(pairs, 1, d))
+				}
+				return mergeAll(pairs, bs)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(2*n), "ns/row")
-		})
+			x, y := side(), side()
+			b.Run(fmt.Sprintf("rows=%d/perkey=%d", 2*n, perKey), func(b *testing.B) {
+				for b.Loop() {
+					Merge(x, y).Release()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(2*n), "ns/row")
+			})
+		}
 	}
 }
