@@ -62,18 +62,20 @@ func UnpackColumn(dst []int64, offs []uint32, data []byte) (scale int, ok bool) 
 	return int(first), true
 }
 
-// PackColumn makes the column of numbers vals[i] × 10^-scale. Numbers at set
-// bits of nulls become empty strings.
-func PackColumn(vals []int64, scale int, nulls []uint64) (offs []uint32, data []byte) {
-	n := len(vals)
-	offs = make([]uint32, n+1)
-	data = make([]byte, 10*n+8)
+// PackedSize bounds the bytes that PackColumn needs for n numbers.
+func PackedSize(n int) int { return (headerLen+8)*n + 8 }
+
+// PackColumn writes the numbers vals[i] × 10^-scale to buf, which has PackedSize
+// bytes, and their offsets to offs, one more than there are numbers. Numbers at
+// set bits of nulls become empty strings. It gives the used part of buf.
+func PackColumn(buf []byte, offs []uint32, vals []int64, scale int, nulls []uint64) []byte {
+	offs[0] = 0
 	at := uint32(0)
 	for i, v := range vals {
 		neg := uint64(v >> 63)
 		m := (uint64(v) ^ neg) - neg
-		binary.LittleEndian.PutUint16(data[at:], uint16(scale)|uint16(neg)&negBit)
-		binary.LittleEndian.PutUint64(data[at+headerLen:], m)
+		binary.LittleEndian.PutUint16(buf[at:], uint16(scale)|uint16(neg)&negBit)
+		binary.LittleEndian.PutUint64(buf[at+headerLen:], m)
 		size := headerLen + uint32(bits.Len64(m)+7)/8
 		if nulls != nil && nulls[i>>6]>>(uint(i)&63)&1 != 0 {
 			size = 0
@@ -81,7 +83,7 @@ func PackColumn(vals []int64, scale int, nulls []uint64) (offs []uint32, data []
 		at += size
 		offs[i+1] = at
 	}
-	return offs, data[:at:at]
+	return buf[:at]
 }
 
 // Pow10 is 10^k as an integer; ok is false if it does not fit.

@@ -60,7 +60,8 @@ func TestColumns(t *testing.T) {
 				t.Fatalf("%s read as %d at scale %d", String(e), dst[i], got)
 			}
 		}
-		offs2, data2 := PackColumn(dst, got, nulls)
+		offs2 := make([]uint32, len(offs))
+		data2 := PackColumn(make([]byte, PackedSize(len(dst))), offs2, dst, got, nulls)
 		if !bytes.Equal(data2, data) {
 			t.Fatalf("%x, want %x", data2, data)
 		}

@@ -170,16 +170,16 @@ func castNumbers() {
 	castFn(types.Float8, types.Int4, a, false, floatToInt[float64, int32])
 	castFn(types.Float8, types.Int8, a, false, floatToInt[float64, int64])
 
-	castFn(types.Int2, types.Numeric, i, true, toNumeric(func(dst []byte, s int16) []byte { return decimal.AppendInt64(dst, int64(s)) }))
-	castFn(types.Int4, types.Numeric, i, true, toNumeric(func(dst []byte, s int32) []byte { return decimal.AppendInt64(dst, int64(s)) }))
-	castFn(types.Int8, types.Numeric, i, true, toNumeric(decimal.AppendInt64))
+	castFn(types.Int2, types.Numeric, i, true, intToNumeric[int16])
+	castFn(types.Int4, types.Numeric, i, true, intToNumeric[int32])
+	castFn(types.Int8, types.Numeric, i, true, intToNumeric[int64])
 	castFn(types.Float4, types.Numeric, a, true, toNumeric(decimal.AppendFloat32))
 	castFn(types.Float8, types.Numeric, a, true, toNumeric(decimal.AppendFloat64))
 	castFn(types.Numeric, types.Int2, a, false, fromNumeric(decimal.ToInt16))
 	castFn(types.Numeric, types.Int4, a, false, fromNumeric(decimal.ToInt32))
 	castFn(types.Numeric, types.Int8, a, false, fromNumeric(decimal.ToInt64))
 	castFn(types.Numeric, types.Float4, i, false, fromNumeric(decimal.ToFloat32))
-	castFn(types.Numeric, types.Float8, i, false, fromNumeric(decimal.ToFloat64))
+	castFn(types.Numeric, types.Float8, i, false, orElse(numericToFloat, fromNumeric(decimal.ToFloat64)))
 
 	castFn(types.Bool, types.Int4, CastExplicit, true, map1(func(b bool) int32 {
 		if b {

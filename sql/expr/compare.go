@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/streamdb/streamdb/columnar"
-	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -219,23 +218,6 @@ func equalText(dst []bool, a, b *columnar.Vec, not bool) {
 	}
 }
 
-// cmpBytes compares values of kind Bytes by a three-way comparison.
-func cmpBytes(compare func(a, b []byte) int) func(op cmpOp) Kernel {
-	return func(op cmpOp) Kernel {
-		return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-			dst, out := Result[bool](x, n)
-			a := Args(args)
-			for i := range dst {
-				if x.skip != nil && x.skip.Get(i) {
-					continue
-				}
-				dst[i] = op.holds(compare(a.Bytes(0, i), a.Bytes(1, i)))
-			}
-			return out
-		}
-	}
-}
-
 // cmpWith compares fixed-width values by a three-way comparison.
 func cmpWith[A, B columnar.Fixed](compare func(x *Eval, a A, b B) int) func(op cmpOp) Kernel {
 	return func(op cmpOp) Kernel {
@@ -302,7 +284,7 @@ func init() {
 	} {
 		registerCompare(p[0], p[1], Immutable, cmpText)
 	}
-	registerCompare(types.Numeric, types.Numeric, Immutable, cmpBytes(decimal.Compare))
+	registerCompare(types.Numeric, types.Numeric, Immutable, cmpNumeric)
 	for _, t := range []types.Type{
 		types.BPChar, types.Interval, types.TimeTZ, types.UUID, types.JSONB, types.Record,
 		types.Of(types.OIDAnyArray), types.Of(types.OIDOidVector),

@@ -121,9 +121,9 @@ func init() {
 	un := func(name string, k Kernel) {
 		Register(Function{Name: name, Operator: true, Args: []types.Type{n}, Ret: n, Strict: true, Total: true, Eval: k})
 	}
-	op("+", numericOp(decimal.Add))
-	op("-", numericOp(decimal.Sub))
-	op("*", numericOp(decimal.Mul))
+	op("+", orElse(addPacked(1), numericOp(decimal.Add)))
+	op("-", orElse(addPacked(-1), numericOp(decimal.Sub)))
+	op("*", orElse(mulPacked, numericOp(decimal.Mul)))
 	op("/", numericOp(decimal.Div))
 	op("%", numericOp(decimal.Mod))
 	un("+", identity)
