@@ -64,11 +64,8 @@ func (f *filler) some(name string, g func(i int) string) {
 func (f *filler) char(name string, g func(i int) byte) {
 	var x [1]byte
 	f.each(name, func(i int, b *columnar.Builder) {
-		if x[0] = g(i); x[0] == 0 {
-			b.Bytes(nil)
-		} else {
-			b.Bytes(x[:])
-		}
+		x[0] = g(i)
+		b.Bytes(x[:])
 	})
 }
 
@@ -188,6 +185,8 @@ func (f *filler) missing(b *columnar.Builder, c int) {
 		b.Null()
 	case f.rel.columns[c].Type.OID.Elem() != 0:
 		b.Bytes(types.AppendEmptyArray(nil, f.rel.columns[c].Type.OID.Elem()))
+	case f.rel.columns[c].Type == types.Char:
+		b.Bytes([]byte{0}) // what '' is as a "char"
 	default:
 		b.Zeros(1)
 	}

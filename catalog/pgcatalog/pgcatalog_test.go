@@ -150,6 +150,9 @@ func TestShape(t *testing.T) {
 					}
 					continue
 				}
+				if c.Type == types.Char && len(v.Bytes(row)) != 1 {
+					t.Fatalf("%s.%s: row %d is no character: %q", tab.Name, c.Name, row, v.Bytes(row))
+				}
 				types.AppendText(nil, c.Type, v, row, nil)
 				types.AppendBinary(nil, c.Type, v, row)
 			}
