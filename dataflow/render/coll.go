@@ -143,15 +143,16 @@ func exprTypes(es []expr.Expr) []types.Type {
 
 // mapper filters and projects.
 type mapper struct {
-	prog  *expr.Program
-	ctx   *expr.Context
-	picks []int // if it only picks columns: which
-	total bool  // no row can fail
+	prog    *expr.Program
+	ctx     *expr.Context
+	picks   []int       // if it only picks columns: which
+	total   bool        // no row can fail
+	stopped func() bool // nil, or whether to drop what comes
 }
 
 // mapper makes the operator for filters and outputs over the same columns.
 func (b *builder) mapper(filters, outs []expr.Expr) *mapper {
-	m := &mapper{ctx: b.opts.Context, total: true}
+	m := &mapper{ctx: b.opts.Context, total: true, stopped: b.opts.stopped}
 	if len(filters) == 0 {
 		m.picks = columnPicks(outs)
 	}
@@ -186,6 +187,9 @@ func columnPicks(outs []expr.Expr) []int {
 
 // Apply implements differential.Mapper.
 func (m *mapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {
+	if m.stopped != nil && m.stopped() {
+		return
+	}
 	if m.picks != nil {
 		emit(&dataflow.Delta{Batch: in.Batch.Select(m.picks), Diffs: in.Diffs})
 		return
@@ -207,8 +211,9 @@ func errorDelta(errs []expr.RowError, diffs []int64) *dataflow.Delta {
 
 // rowFilter keeps rows: the residual of a join.
 type rowFilter struct {
-	prog *expr.Program
-	ctx  *expr.Context
+	prog    *expr.Program
+	ctx     *expr.Context
+	stopped func() bool
 }
 
 // rowFilter makes the filter for preds over n columns. Its program has one more
@@ -221,11 +226,14 @@ func (b *builder) rowFilter(preds []expr.Expr, n int) *rowFilter {
 	if err != nil {
 		b.fail(err)
 	}
-	return &rowFilter{prog: prog, ctx: b.opts.Context}
+	return &rowFilter{prog: prog, ctx: b.opts.Context, stopped: b.opts.stopped}
 }
 
 // Filter implements differential.RowFilter.
 func (f *rowFilter) Filter(in *dataflow.Delta, sel []uint32, emitErr func(*dataflow.Delta)) []uint32 {
+	if f.stopped != nil && f.stopped() {
+		return sel
+	}
 	numbers := columnar.MakeFixed(columnar.KindInt64, in.N)
 	for i := range numbers.Int64s() {
 		numbers.Int64s()[i] = int64(i)

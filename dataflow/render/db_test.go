@@ -205,6 +205,10 @@ type maintained struct {
 
 // maintain makes a circuit for a query and feeds it the tables as they are.
 func (d *db) maintain(sql string, partitions int) (*maintained, error) {
+	return d.maintainWith(sql, render.Options{Context: session(), Partitions: partitions})
+}
+
+func (d *db) maintainWith(sql string, opts render.Options) (*maintained, error) {
 	q, err := d.bind(sql)
 	if err != nil {
 		return nil, err
@@ -213,7 +217,7 @@ func (d *db) maintain(sql string, partitions int) (*maintained, error) {
 	if err != nil {
 		return nil, err
 	}
-	df, err := render.Render(rel, render.Options{Context: session(), Partitions: partitions})
+	df, err := render.Render(rel, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -241,6 +241,9 @@ func (b *builder) side(c coll, keys []expr.Expr, carry []bool) *side {
 		s.key = append(s.key, at)
 	}
 	s.stream = b.mapped(c, outs)
+	if b.opts.Once && len(outs) == 0 { // all rows are one, as often as there are any
+		s.stream = b.c.Consolidate(s.stream)
+	}
 	s.arr = b.c.Arrange(s.stream, s.key)
 	return s
 }

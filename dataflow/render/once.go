@@ -32,6 +32,12 @@ type Emit func(b *columnar.Batch) error
 // that it returns. It stops soon after ctx is cancelled.
 func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emit) error {
 	opts.Once = true
+	opts.stopped = func() bool { return ctx.Err() != nil }
+	opts.poll = func() {
+		if err := ctx.Err(); err != nil {
+			panic(abandoned{context.Cause(ctx)})
+		}
+	}
 	run := &run{ctx: ctx, reader: r, opts: &opts, emit: emit, width: opts.Columns}
 	s, ok := rel.(*plan.Sort)
 	if ok {
@@ -160,8 +166,8 @@ func (r *run) source(source plan.Rel) iter.Seq2[*dataflow.Delta, error] {
 	case *plan.Get:
 		return func(yield func(*dataflow.Delta, error) bool) {
 			for d, err := range r.reader.Snapshot(r.ctx, s) {
-				if err == nil {
-					err = r.ctx.Err()
+				if err == nil && r.ctx.Err() != nil {
+					err = context.Cause(r.ctx)
 				}
 				if !yield(d, err) || err != nil {
 					return
@@ -172,13 +178,25 @@ func (r *run) source(source plan.Rel) iter.Seq2[*dataflow.Delta, error] {
 	panic("render: a source is a Get or a Constant")
 }
 
+// abandoned is thrown out of a circuit whose context has ended.
+type abandoned struct{ err error }
+
 // circuit runs a plan as a circuit.
-func (r *run) circuit(rel plan.Rel) error {
+func (r *run) circuit(rel plan.Rel) (err error) {
 	df, err := Render(rel, *r.opts)
 	if err != nil {
 		return err
 	}
 	defer df.Circuit.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			a, ok := p.(abandoned)
+			if !ok {
+				panic(p)
+			}
+			err = a.err
+		}
+	}()
 	oks, errs := df.Circuit.Output(df.Oks), df.Circuit.Output(df.Errs)
 	df.Start()
 	for _, im := range df.Imports {
@@ -190,8 +208,8 @@ func (r *run) circuit(rel plan.Rel) error {
 		}
 	}
 	df.Circuit.Step(0)
-	if err := r.ctx.Err(); err != nil {
-		return err
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
 	}
 	out := &result{run: r, kinds: kindsOf(df.Columns), errs: errs.Take()}
 	for _, d := range oks.Take() {

@@ -29,6 +29,9 @@ type Options struct {
 	// Columns is how many columns of the result RunOnce gives, the first ones;
 	// 0 means all. (A query may have further ones to sort by.)
 	Columns int
+
+	stopped func() bool // set by RunOnce: nobody waits for the result any more
+	poll    func()
 }
 
 // Import is an input of a dataflow: a collection of the catalog, or rather
@@ -82,7 +85,7 @@ func (d *Dataflow) Start() {
 // Options.Once, that computes it from all input at one epoch.
 func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
 	df := &Dataflow{Circuit: differential.New(differential.Options{
-		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once,
+		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once, Poll: opts.poll,
 	})}
 	if s, ok := rel.(*plan.Sort); ok {
 		df.Sort = s
