@@ -25,9 +25,10 @@ const (
 	partInf
 	partNegInf
 	partJulian
-	partUnsupported
-	partRange // the date is no timestamp
-	partWide  // val whole seconds and day microseconds beyond them
+	partWide        // val whole seconds and day microseconds beyond them
+	partUnknown     // errors from here on: no such unit,
+	partUnsupported // not of this type,
+	partRange       // the date is no timestamp
 )
 
 // partOfTimestamp is a field of a local timestamp.
@@ -293,49 +294,96 @@ func (p part) float() float64 {
 // partKernel makes the kernels of extract and date_part for one type.
 func partKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T) part) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		vals := operandOf[T](args[1], n)
+		parts := partsBuilder{kind: c.Typ.Kind(), n: n}
+		parts.init(x)
 		a := Args(args)
-		out := columnar.NewBuilder(c.Typ.Kind(), n)
 		var u unit
 		for i := range n {
-			if a.anyNull(i) {
-				out.Null()
+			if x.skip != nil && x.skip.Get(i) {
+				parts.add(x, i, part{kind: partNull})
 				continue
 			}
-			if i == 0 || args[0].Len() != 1 || u == unitNone {
+			if u == unitNone || args[0].Len() != 1 {
 				u = unitOf(a.Bytes(0, i))
 			}
-			var err *pgerror.Error
-			p := part{kind: partNull}
-			if u == unitNone && f(x, unitYear, Arg[T](a, 1, i)).kind == partRange {
-				err = errDateForTS
-			} else if u == unitNone {
-				err = errUnit(a.Bytes(0, i), t, false)
-			} else if p = f(x, u, Arg[T](a, 1, i)); p.kind == partUnsupported {
-				err = errUnit(a.Bytes(0, i), t, true)
-			} else if p.kind == partRange {
-				err = errDateForTS
+			p := part{kind: partUnknown}
+			if u != unitNone || f(x, unitYear, vals.at(i)).kind == partRange {
+				p = f(x, max(u, 1), vals.at(i))
 			}
-			switch {
-			case err != nil:
-				x.Fail(i, err)
-				out.Null()
-			case p.kind == partNull:
-				out.Null()
-			case out.Kind() == columnar.KindFloat64:
-				out.Float64(p.float())
-			default:
-				out.Extend(func(dst []byte) []byte {
-					d, err := p.appendNumeric(dst)
-					if err != nil {
-						x.Fail(i, pgerror.As(err))
-						return decimal.AppendInt64(dst, 0)
-					}
-					return d
-				})
+			if p.kind >= partUnknown {
+				x.Fail(i, p.err(a.Bytes(0, i), t))
+				p.kind = partNull
 			}
+			parts.add(x, i, p)
 		}
-		return out.Build()
+		return parts.build()
 	}
+}
+
+// err is the error of a part that is none.
+func (p part) err(name []byte, t types.Type) *pgerror.Error {
+	if p.kind == partRange {
+		return errDateForTS
+	}
+	return errUnit(name, t, p.kind == partUnsupported)
+}
+
+// partsBuilder collects parts as float8 or numeric.
+type partsBuilder struct {
+	kind   columnar.Kind
+	n      int
+	floats []float64
+	vec    *columnar.Vec
+	offs   []uint32
+	data   []byte
+	nulls  columnar.Bitmap
+}
+
+func (b *partsBuilder) init(x *Eval) {
+	if b.kind == columnar.KindFloat64 {
+		b.floats, b.vec = Result[float64](x, b.n)
+		return
+	}
+	b.offs = make([]uint32, b.n+1)
+	b.data = make([]byte, 0, 5*b.n)
+}
+
+func (b *partsBuilder) add(x *Eval, i int, p part) {
+	null := p.kind == partNull
+	if null && b.nulls == nil {
+		b.nulls = columnar.NewBitmap(b.n)
+	}
+	if null {
+		b.nulls.Set(i)
+	}
+	if b.kind == columnar.KindFloat64 {
+		b.floats[i] = 0
+		if !null {
+			b.floats[i] = p.float()
+		}
+		return
+	}
+	switch {
+	case null:
+	case p.kind == partValue:
+		b.data = decimal.AppendInt64Scaled(b.data, p.val, p.scale)
+	default:
+		d, err := p.appendNumeric(b.data)
+		if err != nil {
+			b.nulls = x.failed(b.nulls, i, b.n, err)
+		} else {
+			b.data = d
+		}
+	}
+	b.offs[i+1] = uint32(len(b.data))
+}
+
+func (b *partsBuilder) build() *columnar.Vec {
+	if b.kind == columnar.KindFloat64 {
+		return b.vec.WithNulls(b.nulls)
+	}
+	return columnar.FromBytes(b.offs, b.data, b.nulls)
 }
 
 func registerParts() {

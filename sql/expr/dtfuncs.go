@@ -18,6 +18,10 @@ func truncKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T, lo
 		vals := operandOf[T](args[1], n)
 		var u unit
 		loc := x.location()
+		if ts, ok := any(dst).([]int64); ok && args[0].Len() == 1 && len(args) == 2 && !vals.one &&
+			(t.OID == types.OIDTimestamp || loc == time.UTC) && cutTimestamps(unitOf(args[0].Bytes(0)), ts, args[1].Int64s()) {
+			return out
+		}
 		for i := range n {
 			clear(dst[i : i+1])
 			if x.skip != nil && x.skip.Get(i) {
@@ -56,6 +60,44 @@ func truncKernel[T columnar.Fixed](t types.Type, f func(x *Eval, u unit, v T, lo
 		}
 		return out
 	}
+}
+
+// cutTimestamps cuts timestamps to a unit of fixed length, by a division by a
+// constant; false if u is none.
+func cutTimestamps(u unit, dst, src []int64) bool {
+	switch u {
+	case unitSecond:
+		for i, ts := range src {
+			m := ts % types.MicrosPerSecond
+			dst[i] = cutFinite(ts, m+m>>63&types.MicrosPerSecond)
+		}
+	case unitMinute:
+		for i, ts := range src {
+			m := ts % types.MicrosPerMinute
+			dst[i] = cutFinite(ts, m+m>>63&types.MicrosPerMinute)
+		}
+	case unitHour:
+		for i, ts := range src {
+			m := ts % types.MicrosPerHour
+			dst[i] = cutFinite(ts, m+m>>63&types.MicrosPerHour)
+		}
+	case unitDay:
+		for i, ts := range src {
+			m := ts % microsPerDay
+			dst[i] = cutFinite(ts, m+m>>63&microsPerDay)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// cutFinite is ts less m, but for the infinities.
+func cutFinite(ts, m int64) int64 {
+	if uint64(ts)+1<<63+1 <= 1 { // the extreme integers
+		m = 0
+	}
+	return ts - m
 }
 
 // endless reports whether v is a timestamp at infinity.

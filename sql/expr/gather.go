@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math/bits"
+	"strings"
 	"unsafe"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -71,20 +72,24 @@ func gatherBytes(v *columnar.Vec, sel []uint32, nulls columnar.Bitmap) *columnar
 	_, offs, data := v.Raw()
 	out := make([]uint32, len(sel)+1)
 	total := uint32(0)
+	dst := out[1:]
 	for i, s := range sel {
 		total += offs[s+1] - offs[s]
-		out[i+1] = total
+		dst[i] = total
 	}
-	buf := make([]byte, 0, total)
+	// A strings.Builder gives memory that is not zeroed first.
+	var buf strings.Builder
+	buf.Grow(int(total))
 	for i := 0; i < len(sel); {
 		j := i + 1
 		for j < len(sel) && sel[j] == sel[j-1]+1 {
 			j++
 		}
-		buf = append(buf, data[offs[sel[i]]:offs[sel[j-1]+1]]...)
+		buf.Write(data[offs[sel[i]]:offs[sel[j-1]+1]])
 		i = j
 	}
-	return columnar.FromBytes(out, buf, nulls)
+	s := buf.String()
+	return columnar.FromBytes(out, unsafe.Slice(unsafe.StringData(s), len(s)), nulls)
 }
 
 // expand repeats a constant n times.

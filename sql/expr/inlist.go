@@ -2,6 +2,7 @@ package expr
 
 import (
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/types"
@@ -34,11 +35,15 @@ func (c *compiler) makeIn(e *InList) (*node, error) {
 }
 
 // constSet is the values of a list of constants, normalized so that equality is
-// equality of bits, in an open-addressing table of indexes.
+// equality of bits. Integers are in an open-addressing table themselves, with 0
+// for a free place; other values by their index.
 type constSet struct {
 	arg     Expr
 	vals    *columnar.Vec
 	table   []uint32 // 1 + index into vals; 0: free
+	ints    []int64
+	hasZero bool
+	shift   uint // of the hash of an integer to its place
 	mask    uint64
 	hasNull bool
 	seed    maphash.Seed
@@ -95,7 +100,16 @@ func (s *constSet) index() {
 	for size < 2*s.vals.Len() {
 		size *= 2
 	}
-	s.table, s.mask = make([]uint32, size), uint64(size-1)
+	s.mask = uint64(size - 1)
+	switch s.vals.Kind() {
+	case columnar.KindInt16, columnar.KindInt32, columnar.KindInt64:
+		s.ints, s.shift = make([]int64, size), uint(64-bits.Len(uint(size-1)))
+		for i := range s.vals.Len() {
+			s.addInt(intAt(s.vals, i))
+		}
+		return
+	}
+	s.table = make([]uint32, size)
 	for i := range s.vals.Len() {
 		h := s.hash(s.vals, i)
 		for ; s.table[h&s.mask] != 0; h++ {
@@ -104,9 +118,43 @@ func (s *constSet) index() {
 	}
 }
 
+// fibonacci is 2^64 divided by the golden ratio: multiplying by it spreads
+// integers over the high bits.
+const fibonacci = 0x9E3779B97F4A7C15
+
+func (s *constSet) addInt(k int64) {
+	if k == 0 {
+		s.hasZero = true
+		return
+	}
+	h := uint64(k) * fibonacci >> s.shift
+	for ; s.ints[h&s.mask] != 0; h++ {
+	}
+	s.ints[h&s.mask] = k
+}
+
+// findInts looks integers up.
+func findInts[T integer](s *constSet, dst []bool, vals []T) {
+	table, mask, shift := s.ints, s.mask, s.shift
+	for i, v := range vals {
+		k := int64(v)
+		if k == 0 {
+			dst[i] = s.hasZero
+			continue
+		}
+		h := uint64(k) * fibonacci >> shift
+		e := table[h&mask]
+		for e != k && e != 0 {
+			h++
+			e = table[h&mask]
+		}
+		dst[i] = e == k
+	}
+}
+
 func mix(h uint64) uint64 {
 	h ^= h >> 32
-	h *= 0x9E3779B97F4A7C15
+	h *= fibonacci
 	return h ^ h>>29
 }
 
@@ -118,7 +166,7 @@ func (s *constSet) hash(v *columnar.Vec, i int) uint64 {
 	case columnar.KindFixed16:
 		u := v.U128s()[i]
 		return mix(u.Hi ^ mix(u.Lo))
-	case columnar.KindInt64, columnar.KindFloat64:
+	case columnar.KindFloat64:
 		fixed, _, _ := v.Raw()
 		return mix(wordsOf(fixed)[i])
 	}
@@ -135,11 +183,11 @@ func (s *constSet) eval(x *Eval, v *columnar.Vec) *columnar.Vec {
 	dst, out := Result[bool](x, v.Len())
 	switch v.Kind() {
 	case columnar.KindInt16:
-		findFixed[int16](s, dst, v)
+		findInts(s, dst, v.Int16s())
 	case columnar.KindInt32:
-		findFixed[int32](s, dst, v)
+		findInts(s, dst, v.Int32s())
 	case columnar.KindInt64:
-		findFixed[int64](s, dst, v)
+		findInts(s, dst, v.Int64s())
 	case columnar.KindFixed16:
 		findFixed[columnar.U128](s, dst, v)
 	case columnar.KindBool:

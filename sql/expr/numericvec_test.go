@@ -35,7 +35,7 @@ func TestNumericColumns(t *testing.T) {
 	r := rand.New(rand.NewSource(*seed))
 	t.Logf("-seed=%d", *seed)
 	n := types.Numeric
-	for range 500 {
+	for range 150 {
 		b := columnar.Batch{N: 100, Cols: []*columnar.Vec{numericColumn(r, 100), numericColumn(r, 100)}}
 		args := []Expr{col(0, n), col(1, n)}
 		if k := r.Intn(4); k < 2 {
