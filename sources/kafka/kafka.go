@@ -136,7 +136,7 @@ func (s *Source) Drop(ctx context.Context) error {
 func (s *Source) Run(ctx context.Context, from sources.Position, feed sources.Feed) error {
 	health := &health{feed: feed, state: "starting"}
 	health.set(problemSession, nil)
-	r := &run{s: s, feed: feed, health: health, pos: map[int32]int64{}, first: len(from) == 0}
+	r := &run{s: s, feed: feed, health: health, kept: map[int32]int64{}, first: len(from) == 0}
 	if err := r.restore(from); err != nil {
 		return err
 	}

@@ -61,11 +61,9 @@ func (r *run) locate(ctx context.Context, c *sources.Chunk) error {
 			}
 		}
 	}
-	if anew {
-		for p := range r.pos {
-			if _, ok := starts[p]; !ok {
-				delete(r.pos, p) // its stored position does no harm: a new one overwrites it
-			}
+	for p := range r.pos {
+		if _, ok := starts[p]; !ok {
+			delete(r.pos, p) // the topic made anew has fewer
 		}
 	}
 	if id != 0 {

@@ -43,8 +43,12 @@ type run struct {
 	registries []*registry.Client
 	workers    []*worker
 
-	topicID int64 // 0: not known
-	first   bool  // no position is known yet
+	// kept is the position that the feed has taken: where a session begins.
+	kept      map[int32]int64
+	keptTopic int64
+	first     bool // nothing is kept yet
+
+	topicID int64 // of the session; 0: not known
 	done    bool  // the snapshot is complete
 	targets map[int32]int64
 
@@ -67,14 +71,14 @@ type run struct {
 func (r *run) restore(from sources.Position) error {
 	for k, v := range from {
 		if k == topicKey {
-			r.topicID = v
+			r.keptTopic = v
 			continue
 		}
 		p, err := strconv.ParseInt(k, 10, 32)
 		if err != nil {
 			return fmt.Errorf("kafka: invalid partition %q in a stored position", k)
 		}
-		r.pos[int32(p)] = v
+		r.kept[int32(p)] = v
 	}
 	return nil
 }
@@ -92,6 +96,7 @@ func (r *run) session(ctx context.Context) error {
 	topic := r.s.opts.topic
 	r.watch = &connWatch{}
 	r.anew.Store(false)
+	r.pos, r.topicID = maps.Clone(r.kept), r.keptTopic
 	opts := append(r.s.opts.conn.clientOptions(r.watch, r),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.MetadataMinAge(250*time.Millisecond),
@@ -153,6 +158,13 @@ func (r *run) begin(ctx context.Context) (map[int32]kgo.Offset, error) {
 func (r *run) push(ctx context.Context, c *sources.Chunk) error {
 	if err := r.feed.Push(ctx, c); err != nil {
 		return err
+	}
+	for k, off := range c.Position {
+		if p, err := strconv.ParseInt(k, 10, 32); err == nil {
+			r.kept[int32(p)] = off
+		} else {
+			r.keptTopic = off
+		}
 	}
 	r.first = false
 	if c.SnapshotDone {
