@@ -67,8 +67,16 @@ func (e *pgEnv) User() string { return e.s.user }
 // SearchPath is the effective search path.
 func (e *pgEnv) SearchPath() []string { return e.s.relationPath() }
 
-// Settings lists name, value and description of every setting.
-func (e *pgEnv) Settings() [][3]string { return e.s.set.all() }
+// Settings lists every setting.
+func (e *pgEnv) Settings() []pgcatalog.Setting {
+	out := make([]pgcatalog.Setting, len(settingDefs))
+	for i := range settingDefs {
+		d := &settingDefs[i]
+		v, _ := e.s.set.get(d.name)
+		out[i] = pgcatalog.Setting{Name: d.name, Value: v, Default: d.def, Description: d.desc}
+	}
+	return out
+}
 
 // Rows estimates the rows of a relation, -1 if it is not known.
 func (e *pgEnv) Rows(id plan.ObjectID) float64 { return e.s.c.estimateRows(id) }

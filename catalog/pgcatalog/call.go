@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,7 +122,7 @@ func init() {
 		"pg_has_role":                        hasRoleCall,
 		"pg_table_is_visible":                tableVisibleCall,
 		"pg_type_is_visible":                 typeVisibleCall,
-		"pg_function_is_visible":             existsCall(func(oid uint32) bool { return procs().byOID[oid] != nil }),
+		"pg_function_is_visible":             functionVisibleCall,
 		"pg_operator_is_visible":             existsCall(func(oid uint32) bool { return operatorTable().byOID[oid] != nil }),
 		"pg_opclass_is_visible":              existsCall(inFacts("pg_opclass")),
 		"pg_opfamily_is_visible":             existsCall(inFacts("pg_opfamily")),
@@ -190,7 +191,10 @@ func indexDefCall(c *call) result {
 			return text(quoteIdent(x.table.obj.Columns[x.key[n-1]].Name))
 		}
 	}
-	return text(x.indexDef())
+	if len(c.args) > 2 && c.args[2] == "t" {
+		return text(x.indexDef(c.r.relName(c.m, x.table)))
+	}
+	return text(x.indexDef(x.table.qualified()))
 }
 
 func constraintDefCall(c *call) result {
@@ -538,6 +542,14 @@ func typeVisibleCall(c *call) result {
 		return none
 	}
 	return boolean(c.r.visible(c.m, x.name) == x)
+}
+
+func functionVisibleCall(c *call) result {
+	p := procs().byOID[c.oid(0)]
+	if p == nil {
+		return none
+	}
+	return boolean(slices.Contains(c.r.env.SearchPath(), p.schema()))
 }
 
 // existsCall is the visibility of built-in objects: what exists can be seen.

@@ -21,13 +21,13 @@ func (r *rel) keyNames(key []int) string {
 	return b.String()
 }
 
-// indexDef is the statement that makes an index.
-func (r *rel) indexDef() string {
+// indexDef is the statement that makes an index, on a table under this name.
+func (r *rel) indexDef(table string) string {
 	s := "CREATE "
 	if r.unique {
 		s += "UNIQUE "
 	}
-	return s + "INDEX " + quoteIdent(r.name) + " ON " + r.table.qualified() + " USING btree (" + r.table.keyNames(r.key) + ")"
+	return s + "INDEX " + quoteIdent(r.name) + " ON " + table + " USING btree (" + r.table.keyNames(r.key) + ")"
 }
 
 // def is the definition of a constraint as ALTER TABLE ADD takes it; pretty
@@ -142,7 +142,7 @@ func (p *proc) result() string {
 
 // def is pg_get_functiondef.
 func (p *proc) def() string {
-	s := "CREATE OR REPLACE FUNCTION pg_catalog." + quoteIdent(p.name) + "(" + p.argList(true) + ")\n RETURNS " + p.result() + "\n LANGUAGE "
+	s := "CREATE OR REPLACE FUNCTION " + p.schema() + "." + quoteIdent(p.name) + "(" + p.argList(true) + ")\n RETURNS " + p.result() + "\n LANGUAGE "
 	if p.lang == langSQL {
 		s += "sql"
 	} else {

@@ -57,7 +57,7 @@ var rowFacts = map[string]string{
 	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
 	"timezones": `SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)' AND name NOT IN ('localtime', 'posixrules', 'Factory') ORDER BY name COLLATE "C"`,
 	"keywords":  `SELECT word, catcode, barelabel::int FROM pg_get_keywords() ORDER BY word COLLATE "C"`,
-	"pg_settings": `SELECT name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val FROM pg_settings
+	"pg_settings": `SELECT name, unit, category, context, vartype, min_val, max_val, enumvals FROM pg_settings
 		WHERE source <> 'override' OR context = 'internal' ORDER BY name`,
 }
 

@@ -41,6 +41,9 @@ type Cursor struct {
 	Scroll bool
 }
 
+// Setting describes a setting for pg_settings.
+type Setting struct{ Name, Value, Default, Description string }
+
 // Env is the session that reads a system catalog.
 type Env interface {
 	Snapshot() *catalog.Snapshot
@@ -48,7 +51,7 @@ type Env interface {
 	User() string
 	// SearchPath is the effective one, with pg_catalog in it.
 	SearchPath() []string
-	Settings() [][3]string
+	Settings() []Setting
 	Rows(id plan.ObjectID) float64
 	Started() time.Time
 	Now() time.Time

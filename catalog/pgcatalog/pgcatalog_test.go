@@ -25,8 +25,8 @@ func (e *testEnv) Snapshot() *catalog.Snapshot { return e.snap }
 func (e *testEnv) Database() string            { return "shop" }
 func (e *testEnv) User() string                { return e.user }
 func (e *testEnv) SearchPath() []string        { return e.path }
-func (e *testEnv) Settings() [][3]string {
-	return [][3]string{{"work_mem", "4MB", "memory"}, {"own.thing", "on", "mine"}}
+func (e *testEnv) Settings() []Setting {
+	return []Setting{{"work_mem", "4MB", "64kB", "memory"}, {"own.thing", "on", "on", "mine"}}
 }
 func (e *testEnv) Rows(id plan.ObjectID) float64 { return float64(id) * 10 }
 func (e *testEnv) Started() time.Time            { return pgEpoch }
@@ -211,7 +211,7 @@ func TestRelations(t *testing.T) {
 		{"pg_views", "viewname definition", "schemaname", "public", []string{"open_orders| SELECT id FROM public.orders;"}},
 		{"pg_matviews", "matviewname ispopulated definition", "", "", []string{"totals|t| SELECT count(*) AS n FROM public.orders;"}},
 		{"pg_indexes", "indexdef", "indexname", "orders_Who_amount_key", []string{`CREATE UNIQUE INDEX "orders_Who_amount_key" ON public.orders USING btree ("Who", amount)`}},
-		{"pg_settings", "name setting unit vartype context source", "", "", []string{"own.thing|on|NULL|bool|user|default", "work_mem|4096|kB|integer|user|default"}},
+		{"pg_settings", "name setting unit vartype context source boot_val", "", "", []string{"own.thing|on|NULL|bool|user|default|on", "work_mem|4096|kB|integer|user|session|64"}},
 		{"pg_stat_activity", "pid usename client_port state", "", "", []string{"7|app|99|active"}},
 		{"pg_prepared_statements", "name statement parameter_types from_sql", "", "", []string{"p|SELECT $1|{integer,text}|f"}},
 		{"pg_cursors", "name is_holdable is_scrollable", "", "", []string{"c|t|f"}},
@@ -317,6 +317,8 @@ func TestReg(t *testing.T) {
 		{types.OIDRegtype, "x.nosuch", `3F000: schema "x" does not exist`},
 		{types.OIDRegproc, "now", "now"},
 		{types.OIDRegproc, "array_in", "array_in"},
+		{types.OIDRegproc, "information_schema._pg_expandarray", "information_schema._pg_expandarray"},
+		{types.OIDRegproc, "pg_catalog._pg_expandarray", `42883: function "pg_catalog._pg_expandarray" does not exist`},
 		{types.OIDRegproc, "abs", `42725: more than one function named "abs"`},
 		{types.OIDRegproc, "zabs", `42883: function "zabs" does not exist`},
 		{types.OIDRegprocedure, "abs(int4)", "abs(integer)"},
@@ -351,8 +353,9 @@ func TestCall(t *testing.T) {
 		{"pg_get_viewdef nosuch", `42P01: relation "nosuch" does not exist`},
 		{"pg_get_indexdef 16390", `CREATE UNIQUE INDEX orders_who ON public.orders USING btree ("Who")`},
 		{"pg_get_indexdef 83902465 2 t", "amount"},
-		{"pg_get_indexdef 83902465 0 t", `CREATE UNIQUE INDEX "orders_Who_amount_key" ON public.orders USING btree ("Who", amount)`},
+		{"pg_get_indexdef 83902465 0 t", `CREATE UNIQUE INDEX "orders_Who_amount_key" ON orders USING btree ("Who", amount)`},
 		{"pg_get_indexdef 16385", "NULL"},
+		{"pg_get_indexdef 67125249", "CREATE UNIQUE INDEX orders_pkey ON public.orders USING btree (id)"},
 		{"pg_get_constraintdef 67125249", "PRIMARY KEY (id)"},
 		{"pg_get_constraintdef 83902465", `UNIQUE ("Who", amount)`},
 		{"pg_get_constraintdef 1174421505", "CHECK ((amount > 0 AND 'tags' <> 'x'))"},

@@ -89,7 +89,8 @@ func routinePrivileges(_ *model, e Env, f *filler) {
 	f.n = len(ps)
 	f.all(e.User(), "grantor", "grantee")
 	f.all(e.Database(), "specific_catalog", "routine_catalog")
-	f.all(catalog.SchemaPgCatalog, "specific_schema", "routine_schema")
+	f.text("specific_schema", func(i int) string { return ps[i].schema() })
+	f.same("routine_schema", "specific_schema")
 	f.text("specific_name", func(i int) string { return ps[i].specific() })
 	f.text("routine_name", func(i int) string { return ps[i].name })
 	f.all("EXECUTE", "privilege_type")
@@ -102,7 +103,9 @@ func routines(_ *model, e Env, f *filler) {
 	ps := procs().list
 	f.n = len(ps)
 	f.all(e.Database(), "specific_catalog", "routine_catalog", "type_udt_catalog")
-	f.all(catalog.SchemaPgCatalog, "specific_schema", "routine_schema", "type_udt_schema")
+	f.text("specific_schema", func(i int) string { return ps[i].schema() })
+	f.same("routine_schema", "specific_schema")
+	f.all(catalog.SchemaPgCatalog, "type_udt_schema")
 	f.text("specific_name", func(i int) string { return ps[i].specific() })
 	f.text("routine_name", func(i int) string { return ps[i].name })
 	f.some("routine_type", func(i int) string {
@@ -156,7 +159,8 @@ func parameters(_ *model, e Env, f *filler) {
 	}
 	f.n = len(xs)
 	f.all(e.Database(), "specific_catalog", "udt_catalog")
-	f.all(catalog.SchemaPgCatalog, "specific_schema", "udt_schema")
+	f.text("specific_schema", func(i int) string { return xs[i].p.schema() })
+	f.all(catalog.SchemaPgCatalog, "udt_schema")
 	f.text("specific_name", func(i int) string { return xs[i].p.specific() })
 	f.int("ordinal_position", func(i int) int64 { return int64(xs[i].num) })
 	f.text("parameter_mode", func(i int) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/types"
@@ -44,6 +45,14 @@ type proc struct {
 	names              []string // of all, or of args
 	defaults           []string // of the last arguments
 	src                string
+}
+
+// schema is where the function is: the helpers of information_schema begin with _pg_.
+func (p *proc) schema() string {
+	if strings.HasPrefix(p.name, "_pg_") {
+		return catalog.SchemaInformation
+	}
+	return catalog.SchemaPgCatalog
 }
 
 // signature identifies an overload.
@@ -217,12 +226,17 @@ func supportProc(name string) uint32 {
 	return 0
 }
 
-func pgProcs(_ *model, _ Env, f *filler) {
+func pgProcs(m *model, _ Env, f *filler) {
 	ps := procs().list
 	f.n = len(ps)
 	f.oid("oid", func(i int) uint32 { return ps[i].oid })
 	f.text("proname", func(i int) string { return ps[i].name })
-	f.all(nspCatalog, "pronamespace")
+	f.oid("pronamespace", func(i int) uint32 {
+		if s := m.snap.Schema(ps[i].schema()); s != nil {
+			return s.OID
+		}
+		return nspCatalog
+	})
 	f.all(roleOID, "proowner")
 	f.oid("prolang", func(i int) uint32 { return ps[i].lang })
 	f.float("procost", func(i int) float64 { return ps[i].cost })

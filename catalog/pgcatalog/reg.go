@@ -35,7 +35,11 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 		}
 	case types.OIDRegprocedure:
 		if p := procs().byOID[oid]; p != nil {
-			return quoteIdent(p.name) + "(" + typeList(p.args) + ")", true
+			name := quoteIdent(p.name) + "(" + typeList(p.args) + ")"
+			if p.schema() != catalog.SchemaPgCatalog {
+				name = p.schema() + "." + name
+			}
+			return name, true
 		}
 	case types.OIDRegoper:
 		if o := operatorTable().byOID[oid]; o != nil {
@@ -99,8 +103,8 @@ func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 }
 
 func procName(p *proc) string {
-	if len(procs().byName[p.name]) > 1 {
-		return "pg_catalog." + quoteIdent(p.name)
+	if len(procs().byName[p.name]) > 1 || p.schema() != catalog.SchemaPgCatalog {
+		return p.schema() + "." + quoteIdent(p.name)
 	}
 	return quoteIdent(p.name)
 }
@@ -275,10 +279,15 @@ func regproc(name string) (uint32, error) {
 }
 
 func procsNamed(parts []string) []*proc {
-	if len(parts) > 1 && parts[len(parts)-2] != catalog.SchemaPgCatalog {
+	ps := procs().byName[parts[len(parts)-1]]
+	schema := catalog.SchemaPgCatalog
+	if len(parts) > 1 {
+		schema = parts[len(parts)-2]
+	}
+	if len(ps) > 0 && ps[0].schema() != schema {
 		return nil
 	}
-	return procs().byName[parts[len(parts)-1]]
+	return ps
 }
 
 // splitCall takes "name(type,type)" apart.

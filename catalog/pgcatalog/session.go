@@ -67,7 +67,7 @@ func tablespaces(_ *model, _ Env, f *filler) {
 
 // settingFact is what PostgreSQL says of a setting.
 type settingFact struct {
-	unit, category, context, kind, low, high, enum, boot string // "" for NULL
+	unit, category, context, kind, low, high, enum string // "" for NULL
 }
 
 var settingFacts = sync.OnceValue(func() map[string]settingFact {
@@ -81,21 +81,21 @@ var settingFacts = sync.OnceValue(func() map[string]settingFact {
 			return ""
 		}
 		m[strings.ToLower(get("name"))] = settingFact{unit: get("unit"), category: get("category"), context: get("context"), kind: get("vartype"),
-			low: get("min_val"), high: get("max_val"), enum: get("enumvals"), boot: get("boot_val")}
+			low: get("min_val"), high: get("max_val"), enum: get("enumvals")}
 	}
 	return m
 })
 
 // settingFactOf describes a setting, also one that PostgreSQL does not have.
-func settingFactOf(s [3]string) settingFact {
-	if x, ok := settingFacts()[strings.ToLower(s[0])]; ok {
+func settingFactOf(s Setting) settingFact {
+	if x, ok := settingFacts()[strings.ToLower(s.Name)]; ok {
 		return x
 	}
-	x := settingFact{category: "Customized Options", context: "user", kind: "string", boot: s[1]}
-	switch _, err := strconv.Atoi(s[1]); {
+	x := settingFact{category: "Customized Options", context: "user", kind: "string"}
+	switch _, err := strconv.Atoi(s.Value); {
 	case err == nil:
 		x.kind = "integer"
-	case s[1] == "on" || s[1] == "off":
+	case s.Value == "on" || s.Value == "off":
 		x.kind = "bool"
 	}
 	return x
@@ -119,22 +119,21 @@ func inUnit(v, unit string) string {
 
 func settings(_ *model, e Env, f *filler) {
 	ss := slices.Clone(e.Settings())
-	slices.SortFunc(ss, func(a, b [3]string) int { return strings.Compare(strings.ToLower(a[0]), strings.ToLower(b[0])) })
+	slices.SortFunc(ss, func(a, b Setting) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 	facts := make([]settingFact, len(ss))
 	for i, s := range ss {
 		facts[i] = settingFactOf(s)
 	}
 	f.n = len(ss)
-	value := func(i int) string { return inUnit(ss[i][1], facts[i].unit) }
-	f.text("name", func(i int) string { return ss[i][0] })
-	f.text("setting", value)
+	f.text("name", func(i int) string { return ss[i].Name })
+	f.text("setting", func(i int) string { return inUnit(ss[i].Value, facts[i].unit) })
 	f.some("unit", func(i int) string { return facts[i].unit })
 	f.text("category", func(i int) string { return facts[i].category })
-	f.text("short_desc", func(i int) string { return ss[i][2] })
+	f.text("short_desc", func(i int) string { return ss[i].Description })
 	f.text("context", func(i int) string { return facts[i].context })
 	f.text("vartype", func(i int) string { return facts[i].kind })
 	f.text("source", func(i int) string {
-		if value(i) == facts[i].boot {
+		if ss[i].Value == ss[i].Default || facts[i].context == "internal" {
 			return "default"
 		}
 		return "session"
@@ -146,7 +145,7 @@ func settings(_ *model, e Env, f *filler) {
 			b.Null()
 		}
 	})
-	f.text("boot_val", func(i int) string { return facts[i].boot })
+	f.text("boot_val", func(i int) string { return inUnit(ss[i].Default, facts[i].unit) })
 	f.same("reset_val", "boot_val")
 	f.all(false, "pending_restart")
 }

@@ -220,7 +220,7 @@ func pgIndexes(m *model, _ Env, f *filler) {
 	f.text("schemaname", func(i int) string { return xs[i].schema })
 	f.text("tablename", func(i int) string { return xs[i].table.name })
 	f.text("indexname", func(i int) string { return xs[i].name })
-	f.text("indexdef", func(i int) string { return xs[i].indexDef() })
+	f.text("indexdef", func(i int) string { return xs[i].indexDef(xs[i].table.qualified()) })
 }
 
 // inStatistics chooses relations by the name of a statistics view: all, the
