@@ -39,14 +39,16 @@ func SortKeyed(a, scratch []Keyed) {
 	}
 	top := 64 - bits.LeadingZeros64(diff) // bits that can differ
 	// Uniform keys: log2 n bits tell rows apart, a few more make ties rare.
-	want := min(top, bits.Len(uint(n))+6)
+	length := bits.Len(uint(n))
+	passes := (length + 4 + radixBits - 1) / radixBits
+	want := min(top, length+6, passes*radixBits)
 	if n < 256 {
 		want = min(top, 8)
 	}
 	if top-want < 4 {
 		want = top
 	}
-	passes := (want + radixBits - 1) / radixBits
+	passes = (want + radixBits - 1) / radixBits
 	width := (want + passes - 1) / passes
 	shift := max(top-width*passes, 0)
 	src, dst := a, scratch[:n]
