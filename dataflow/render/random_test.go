@@ -30,10 +30,11 @@ type sqlGen struct {
 
 type genColumn struct {
 	name string
-	typ  string // int, text
+	typ  string // int, text, num
 }
 
-// tables of the random queries: columns a, b of int, s of text.
+// tables of the random queries: columns a, b of int, s of text, n of numeric,
+// whose equal values do not all look the same (so that n is never shown).
 var genTables = []string{"r", "q", "p"}
 
 func (g *sqlGen) pick(n int) bool { return g.rng.IntN(n) == 0 }
@@ -56,8 +57,11 @@ func (g *sqlGen) column(typ string) string {
 			return fit[g.rng.IntN(len(fit))]
 		}
 	}
-	if typ == "text" {
+	switch typ {
+	case "text":
 		return "'x'"
+	case "num":
+		return "1.0"
 	}
 	return fmt.Sprint(g.rng.IntN(3))
 }
@@ -69,11 +73,19 @@ func (g *sqlGen) expr(typ string, depth int) string {
 		}
 		return g.column("text")
 	}
+	if typ == "num" {
+		if g.pick(5) {
+			return g.choose("1", "1.00", "0.5", "-0.50")
+		}
+		return g.column("num")
+	}
 	n := 12
 	if depth <= 0 {
 		n = 8
 	}
 	switch g.rng.IntN(n) {
+	case 3:
+		return "(" + g.column("num") + " * 2)::int"
 	case 0:
 		return fmt.Sprint(g.rng.IntN(4))
 	case 1:
@@ -106,7 +118,8 @@ func (g *sqlGen) scalar(depth int) string {
 
 func (g *sqlGen) aggregate(depth int) string {
 	arg := g.expr("int", min(depth, 0))
-	agg := g.choose("count(*)", "count("+arg+")", "sum("+arg+")::int", "max("+arg+")", "min("+arg+")", "count(DISTINCT "+arg+")")
+	agg := g.choose("count(*)", "count("+arg+")", "sum("+arg+")::int", "max("+arg+")", "min("+arg+")", "count(DISTINCT "+arg+")",
+		"count(DISTINCT "+g.expr("num", 0)+")", "(sum("+g.expr("num", 0)+") * 2)::int")
 	if g.pick(5) {
 		agg = strings.Replace(agg, ")", ") FILTER (WHERE "+g.cond(0)+")", 1)
 		if strings.HasPrefix(agg, "sum") || strings.Count(agg, ")") != strings.Count(agg, "(") {
@@ -124,11 +137,17 @@ func (g *sqlGen) where(depth int) string {
 }
 
 func (g *sqlGen) cond(depth int) string {
-	n := 16
+	n := 18
 	if depth <= 0 {
 		n = 9
 	}
 	switch g.rng.IntN(n) {
+	case 6:
+		return g.expr("num", 0) + g.choose(" = ", " = ", " <> ", " < ") + g.expr("num", 0)
+	case 16:
+		return g.expr("num", 0) + g.choose(" IN ", " NOT IN ") + "(" + g.subquery(depth-1, "num") + ")"
+	case 17:
+		return g.expr("num", 0) + g.choose(" < ", " = ", " <> ") + g.choose("ANY ", "ALL ") + "(" + g.subquery(depth-1, "num") + ")"
 	case 0:
 		return g.expr("int", depth-1) + " IS " + g.choose("", "NOT ") + "NULL"
 	case 1:
@@ -197,7 +216,8 @@ func (g *sqlGen) from(depth int) (sql string, done func()) {
 		}
 		before := g.scopes[top]
 		item := g.item(depth-1, kind == " LEFT JOIN " || kind == " JOIN ")
-		on := g.equi(before, g.scopes[top][len(before):])
+		typ := g.choose("int", "int", "num")
+		on := g.equi(before, g.scopes[top][len(before):], typ)
 		if kind != " FULL JOIN " && g.pick(3) {
 			on += " AND " + g.cond(min(depth-1, 1))
 		}
@@ -209,18 +229,21 @@ func (g *sqlGen) from(depth int) (sql string, done func()) {
 	return sql, func() { g.scopes = g.scopes[:top] }
 }
 
-// equi is an equality between columns of two lists.
-func (g *sqlGen) equi(l, r []genColumn) string {
-	ints := func(cs []genColumn) string {
+// equi is an equality between columns of two lists, of a type if they have it.
+func (g *sqlGen) equi(l, r []genColumn, typ string) string {
+	of := func(cs []genColumn, typ string) []string {
 		var fit []string
 		for _, c := range cs {
-			if c.typ == "int" {
+			if c.typ == typ {
 				fit = append(fit, c.name)
 			}
 		}
-		return fit[g.rng.IntN(len(fit))]
+		return fit
 	}
-	return ints(l) + " = " + ints(r)
+	if len(of(l, typ)) == 0 || len(of(r, typ)) == 0 {
+		typ = "int"
+	}
+	return g.choose(of(l, typ)...) + " = " + g.choose(of(r, typ)...)
 }
 
 // item is a table or derived table, whose columns join the innermost scope.
@@ -229,7 +252,7 @@ func (g *sqlGen) item(depth int, lateral bool) string {
 	name := fmt.Sprintf("t%d", g.alias)
 	top := len(g.scopes) - 1
 	if depth <= 0 || !g.pick(3) {
-		g.scopes[top] = append(g.scopes[top], genColumn{name + ".a", "int"}, genColumn{name + ".b", "int"}, genColumn{name + ".s", "text"})
+		g.scopes[top] = append(g.scopes[top], genColumn{name + ".a", "int"}, genColumn{name + ".b", "int"}, genColumn{name + ".s", "text"}, genColumn{name + ".n", "num"})
 		return g.choose(genTables...) + " " + name
 	}
 	kept := g.scopes
@@ -251,8 +274,11 @@ func (g *sqlGen) derived(depth int) string {
 	case 0:
 		from, done := g.from(depth)
 		defer done()
-		key := g.column("int")
-		return "SELECT " + key + ", " + g.aggregate(depth) + from + g.where(depth) + " GROUP BY " + key +
+		key, by := g.column("int"), ""
+		if g.pick(3) {
+			by = ", " + g.column("num")
+		}
+		return "SELECT " + key + ", " + g.aggregate(depth) + from + g.where(depth) + " GROUP BY " + key + by +
 			g.choose("", "", " HAVING count(*) > 1")
 	case 1:
 		from, done := g.from(depth)
@@ -283,10 +309,10 @@ func (g *sqlGen) query() string {
 func genDB(t testing.TB) (*db, []string) {
 	d := newDB()
 	setup := []string{
-		"CREATE TABLE r (a int, b int, s text); CREATE TABLE q (a int, b int, s text); CREATE TABLE p (a int PRIMARY KEY, b int NOT NULL, s text)",
-		"INSERT INTO r VALUES (0, 1, 'x'), (1, 1, 'x'), (1, 1, 'x'), (1, 2, NULL), (2, NULL, 'y'), (NULL, 0, 'y'), (NULL, NULL, NULL), (3, 3, 'z')",
-		"INSERT INTO q VALUES (1, 0, 'x'), (1, 3, 'y'), (2, 2, NULL), (NULL, 1, 'z'), (4, NULL, 'x'), (4, NULL, 'x'), (0, 0, 'y')",
-		"INSERT INTO p VALUES (0, 0, 'x'), (1, 2, 'y'), (2, 2, NULL), (3, 1, 'x'), (5, 0, 'z')",
+		"CREATE TABLE r (a int, b int, s text, n numeric); CREATE TABLE q (a int, b int, s text, n numeric); CREATE TABLE p (a int PRIMARY KEY, b int NOT NULL, s text, n numeric NOT NULL)",
+		"INSERT INTO r VALUES (0, 1, 'x', 1), (1, 1, 'x', 1.0), (1, 1, 'x', 1.0), (1, 2, NULL, 1.00), (2, NULL, 'y', NULL), (NULL, 0, 'y', 0.5), (NULL, NULL, NULL, NULL), (3, 3, 'z', -0.5)",
+		"INSERT INTO q VALUES (1, 0, 'x', 1.0), (1, 3, 'y', 0.50), (2, 2, NULL, NULL), (NULL, 1, 'z', 2), (4, NULL, 'x', 1.00), (4, NULL, 'x', 1.00), (0, 0, 'y', 0)",
+		"INSERT INTO p VALUES (0, 0, 'x', 0), (1, 2, 'y', 1.0), (2, 2, NULL, 1.00), (3, 1, 'x', 0.5), (5, 0, 'z', 2.0)",
 	}
 	for _, s := range setup {
 		d.exec(t, s)
