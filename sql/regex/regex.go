@@ -26,6 +26,7 @@ type Regexp struct {
 	literal  []byte
 	isPlain  bool
 	anchored bool
+	simple   *simple // nil if the pattern is not simple
 	// goAny tells whether there is a match, goLong finds the leftmost longest
 	// one; nil if Go cannot. goGroups says that its groups are right, too.
 	goAny, goLong *regexp.Regexp
@@ -46,6 +47,9 @@ func Compile(pattern []byte, f Flags) (*Regexp, error) {
 		return nil, errComplex
 	}
 	re.findLiteral(n)
+	if re.tree.flags&shorter == 0 && isSimple(n) {
+		re.simple = makeSimple(n)
+	}
 	re.translate(n)
 	re.pool.New = func() any {
 		return &matcher{re: re, caps: make([]int32, 2*re.nsub+2), fold: re.flags&ICase != 0}
@@ -99,6 +103,15 @@ func (re *Regexp) Match(s []byte) bool {
 		return bytes.HasPrefix(s, re.literal)
 	case re.isPlain:
 		return bytes.Contains(s, re.literal)
+	}
+	if re.simple != nil {
+		var caps [2]int
+		r := simpleRun{p: re.simple, s: s, caps: caps[:], steps: re.steps(s)}
+		if ok, done := r.find(0); done {
+			return ok
+		}
+	}
+	switch {
 	case re.goAny != nil:
 		return re.goAny.Match(s)
 	}
@@ -116,6 +129,11 @@ func (re *Regexp) Find(dst []int, s []byte, from int, groups bool) (loc []int, o
 		return re.findPlain(dst, s, from)
 	}
 	groups = groups && re.nsub > 0
+	if re.simple != nil {
+		if loc, ok, done := re.findSimple(dst, s, from, groups); done {
+			return loc, ok
+		}
+	}
 	if re.goLong != nil && (!groups || re.goGroups) && (from == 0 || re.goRestart) {
 		var l []int
 		if groups {
@@ -142,6 +160,25 @@ func (re *Regexp) Find(dst []int, s []byte, from int, groups bool) (loc []int, o
 		n = len(m.caps)
 	}
 	return m.offsets(dst, s, n), true
+}
+
+// steps is how long trying may take for a simple pattern.
+func (re *Regexp) steps(s []byte) int { return 1000 + 40*len(s) }
+
+func (re *Regexp) findSimple(dst []int, s []byte, from int, groups bool) (loc []int, ok, done bool) {
+	n := 2
+	if groups {
+		n += 2 * re.nsub
+	}
+	l := len(dst)
+	for range n {
+		dst = append(dst, -1)
+	}
+	r := simpleRun{p: re.simple, s: s, caps: dst[l:], steps: re.steps(s)}
+	if ok, done = r.find(from); !ok {
+		dst = dst[:l]
+	}
+	return dst, ok, done
 }
 
 func (re *Regexp) findPlain(dst []int, s []byte, from int) ([]int, bool) {

@@ -83,9 +83,17 @@ func compare(t *testing.T, cases [][3]string) {
 			}
 		}
 		own := describe(c[0], c[1], c[2], func(re *Regexp, from int) ([]int, bool) {
-			re.goAny, re.goLong, re.isPlain = nil, nil, false
+			re.goAny, re.goLong, re.isPlain, re.simple = nil, nil, false, nil
 			return re.Find(nil, []byte(c[1]), from, true)
 		})
+		viaGo := describe(c[0], c[1], c[2], func(re *Regexp, from int) ([]int, bool) {
+			re.isPlain, re.simple = false, nil
+			return re.Find(nil, []byte(c[1]), from, true)
+		})
+		if viaGo != got && bad <= 15 {
+			t.Errorf("%q in %q flags %q\n the simple way differs: %s\n without: %s", c[0], c[1], c[2], got, viaGo)
+			bad++
+		}
 		if own != got && bad <= 15 {
 			t.Errorf("%q in %q flags %q\n the two ways differ: %s\n own engine: %s", c[0], c[1], c[2], got, own)
 			bad++
@@ -158,6 +166,30 @@ func TestRandomPatterns(t *testing.T) {
 			s.WriteString(letters[r.Intn(len(letters))])
 		}
 		cases = append(cases, [3]string{p, s.String(), []string{"", "", "", "i", "n", "p", "w", "in"}[r.Intn(8)]})
+	}
+	compare(t, cases)
+}
+
+// TestSimplePatterns favours what the simple matcher takes.
+func TestSimplePatterns(t *testing.T) {
+	r := rand.New(rand.NewSource(*seed))
+	atoms := []string{"a", "b", "[ab]", "[^a]", ".", `\d`, `\w`, "é", "ab", "[b-d]", "(?:ab|b)", "(ab|a)", "(b|)", "(?:ba|ab|b|c)", "xyz", "=", "([^b]*)", "(a+)", "(b?)", "[[:alpha:]]", `\m`, `\M`, "^", "$"}
+	quants := []string{"", "", "", "*", "+", "?", "{1,2}", "{2}", "{2,}"}
+	letters := []string{"a", "b", "ab", "aab", "c", "d", "1", "é", "xyz", "=", "ba", " ", "xy"}
+	var cases [][3]string
+	for range 4000 {
+		var p, s strings.Builder
+		for range 1 + r.Intn(6) {
+			a := atoms[r.Intn(len(atoms))]
+			p.WriteString(a)
+			if len(a) < 8 && a[0] != '(' && a != "^" && a != "$" && a != `\m` && a != `\M` {
+				p.WriteString(quants[r.Intn(len(quants))])
+			}
+		}
+		for range r.Intn(12) {
+			s.WriteString(letters[r.Intn(len(letters))])
+		}
+		cases = append(cases, [3]string{p.String(), s.String(), []string{"", "", "i", "n"}[r.Intn(4)]})
 	}
 	compare(t, cases)
 }
