@@ -24,6 +24,9 @@ func Parse(text string) ([]Statement, error) {
 	}
 	var out []Statement
 	for _, p := range split(text) {
+		if p.depth != nil {
+			return nil, p.depth
+		}
 		n, err := parsePiece(text, p)
 		if err != nil {
 			return nil, err
@@ -49,7 +52,10 @@ func ParseQuery(text string) (Query, error) {
 
 // ParseExpr parses a text that is one scalar expression, such as a column's default.
 func ParseExpr(text string) (Expr, error) {
-	s := newStream(text, piece{0, len(text), len(text)})
+	if err := checkDepth(text); err != nil {
+		return Expr{}, err
+	}
+	s := newStream(text, piece{start: 0, end: len(text), whole: len(text)})
 	e := s.exprUntil(len(s.toks) - 1)
 	if s.err != nil {
 		return Expr{}, s.err
@@ -59,7 +65,10 @@ func ParseExpr(text string) (Expr, error) {
 
 // ParseType parses the name of a type, as `'…'::regtype` or a column's type has it.
 func ParseType(text string) (TypeName, error) {
-	s := newStream(text, piece{0, len(text), len(text)})
+	if err := checkDepth(text); err != nil {
+		return TypeName{}, err
+	}
+	s := newStream(text, piece{start: 0, end: len(text), whole: len(text)})
 	t := s.typeUntil(len(s.toks) - 1)
 	if s.err != nil {
 		return TypeName{}, s.err
@@ -273,8 +282,8 @@ func parsePostgres(text string, start, end int) (*pg.Node, error) {
 // postgresError moves the position of PostgreSQL's parser into the whole text.
 func postgresError(text string, start int, err error) *pgerror.Error {
 	var e *pgparser.Error
-	if !errors.As(err, &e) {
-		return pgerror.New(pgerror.InternalError, "%s", err)
+	if !errors.As(err, &e) { // the tree is too deep for its encoding
+		return pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
 	}
 	out := pgerror.New(postgresCode(e.Message), "%s", e.Message)
 	if e.Cursorpos > 0 {

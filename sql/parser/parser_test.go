@@ -164,6 +164,48 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestDepth feeds trees of any depth: the parser must refuse those that would
+// overflow a stack, and take long lists, which are not deep.
+func TestDepth(t *testing.T) {
+	rep := strings.Repeat
+	for name, f := range map[string]func(n int) string{
+		"plus":   func(n int) string { return "SELECT 1" + rep("+1", n) },
+		"minus":  func(n int) string { return "SELECT " + rep("- ", n) + "1" },
+		"cast":   func(n int) string { return "SELECT 1" + rep("::int", n) },
+		"not":    func(n int) string { return "SELECT " + rep("NOT ", n) + "true" },
+		"paren":  func(n int) string { return "SELECT " + rep("(", n) + "1" + rep(")", n) },
+		"call":   func(n int) string { return "SELECT " + rep("f(", n) + "1" + rep(")", n) },
+		"case":   func(n int) string { return "SELECT " + rep("CASE WHEN true THEN ", n) + "1" + rep(" END", n) },
+		"query":  func(n int) string { return "SELECT " + rep("(SELECT ", n) + "1" + rep(")", n) },
+		"union":  func(n int) string { return "SELECT 1" + rep(" UNION SELECT 1", n) },
+		"join":   func(n int) string { return "SELECT 1 FROM t" + rep(" CROSS JOIN t", n) },
+		"isnull": func(n int) string { return "SELECT 1" + rep(" IS NULL", n) },
+		"view":   func(n int) string { return "CREATE MATERIALIZED VIEW v AS SELECT 1" + rep("+1", n) },
+	} {
+		if _, err := Parse(f(100)); err != nil {
+			t.Errorf("%s 100 deep: %v", name, err)
+		}
+		for _, n := range []int{maxDepth + 1, 100000} {
+			_, err := Parse(f(n))
+			if err == nil || pgerror.As(err).Code != pgerror.StatementTooComplex {
+				t.Errorf("%s %d deep: %v", name, n, err)
+			}
+		}
+	}
+	for name, text := range map[string]string{
+		"and":    "SELECT 1 WHERE a = 1" + rep(" AND a = -1", 5000),
+		"or":     "SELECT 1 WHERE a = 1" + rep(" OR a = -1", 5000),
+		"in":     "SELECT a IN (1" + rep(", -1", 5000) + ")",
+		"values": "INSERT INTO t VALUES (1)" + rep(", (-1::int)", 5000),
+		"list":   "SELECT 1" + rep(", -a.b", 5000),
+		"case":   "SELECT CASE" + rep(" WHEN a = 1 THEN -1", 5000) + " END",
+	} {
+		if _, err := Parse(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestQuoteIdent(t *testing.T) {
 	for in, want := range map[string]string{
 		"abc": "abc", "a1_$": "a1_$", "Abc": `"Abc"`, "select": `"select"`, "1a": `"1a"`, `a"b`: `"a""b"`, "": `""`, "é": `"é"`,

@@ -273,7 +273,7 @@ func (s *stream) explainStatement(n *Explain) {
 	if s.err != nil {
 		return
 	}
-	if s.eof() {
+	if s.eof() || s.is("explain") {
 		s.unexpected()
 		return
 	}

@@ -1,9 +1,12 @@
 package parser
 
+import "github.com/streamdb/streamdb/sql/pgerror"
+
 // piece is the text of one statement: [start, end) without the semicolon, and
-// whole, the end with it.
+// whole, the end with it. depth is an error if its tree would be too deep.
 type piece struct {
 	start, end, whole int
+	depth             *pgerror.Error
 }
 
 // split cuts a text into statements at the semicolons outside of quotes,
@@ -15,11 +18,14 @@ func split(text string) []piece {
 	var parens, atomic int
 	var head [4]string
 	words := 0
+	var depth depthMeter
+	depth.reset()
 	flush := func(end, whole int) {
 		if start >= 0 {
-			out = append(out, piece{start, end, whole})
+			out = append(out, piece{start, end, whole, depth.err()})
 		}
 		start, parens, atomic, words = -1, 0, 0, 0
+		depth.reset()
 	}
 	for {
 		t := l.next()
@@ -36,6 +42,7 @@ func split(text string) []piece {
 			start = t.start
 		}
 		last = t.end
+		depth.token(t)
 		switch {
 		case t.kind == tokOp && t.val == "(":
 			parens++

@@ -294,6 +294,9 @@ func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
 
 // refuseSets fails if there is a set-returning function in one of es.
 func (x exprBinder) refuseSets(where string, es ...expr.Expr) error {
+	if x.scope.sel == nil || len(x.scope.sel.srfs) == 0 {
+		return nil // the usual case, without a walk
+	}
 	for _, e := range es {
 		i := placeholderIn(e, srfBase, srfBase<<1)
 		if i < 0 {

@@ -172,8 +172,8 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 }
 
 // maxDepth bounds the nesting of expressions and queries, in place of the
-// stack limit that PostgreSQL has.
-const maxDepth = 4000
+// stack limit that PostgreSQL has. The parser refuses deeper trees before.
+const maxDepth = 10000
 
 // selectStmt binds a plain SELECT.
 func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode) (*boundQuery, error) {
