@@ -11,6 +11,7 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential"
 	"github.com/streamdb/streamdb/dataflow/differential/trace"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
@@ -206,20 +207,12 @@ func (c *collection) rowError(e dataflow.Epoch) error {
 			for ; cur.ValValid(); cur.StepVal() {
 				if cur.Diff() > 0 {
 					ch, i := cur.Row()
-					return rowErrorOf(&ch.Batch, i)
+					return expr.ErrorAt(&ch.Batch, i)
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// rowErrorOf turns row i of an errs batch into the error it stands for.
-func rowErrorOf(b *columnar.Batch, i int) error {
-	return &pgerror.Error{
-		Code:    string(b.Cols[0].Bytes(i)),
-		Message: string(b.Cols[1].Bytes(i)),
-	}
 }
 
 func (c *collection) String() string { return fmt.Sprintf("collection %d", c.id) }

@@ -254,7 +254,7 @@ func (m *maintained) step(epoch dataflow.Epoch) {
 	}
 	for _, x := range m.errs.Take() {
 		for i := range x.N {
-			add(m.bad, render.ErrorAt(&x.Batch, i).Code, x.Diff(i))
+			add(m.bad, expr.ErrorAt(&x.Batch, i).Code, x.Diff(i))
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential"
 	"github.com/streamdb/streamdb/sql/expr"
-	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -22,6 +21,13 @@ type Reader interface {
 	// get.Lookup is set, rows with other keys may be left out. An error ends
 	// the sequence.
 	Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error]
+}
+
+// PositiveReader is a Reader that may know of a read that none of its diffs is
+// negative: then its rows are passed on as they come.
+type PositiveReader interface {
+	Reader
+	Positive(get *plan.Get) bool
 }
 
 // Emit takes a batch of result rows; rows are whole (no diffs). An error ends the run.
@@ -130,7 +136,8 @@ func (r *run) linear(source plan.Rel, filters, outs []expr.Expr) error {
 	}
 	out := &result{run: r, kinds: exprKinds(outs)}
 	if get, ok := source.(*plan.Get); ok {
-		out.appendOnly = get.AppendOnly
+		p, knows := r.reader.(PositiveReader)
+		out.positive = get.AppendOnly || knows && p.Positive(get)
 	}
 	var err error
 	keep := func(d *dataflow.Delta) { err = out.add(d) }
@@ -223,16 +230,16 @@ func (r *run) circuit(rel plan.Rel) (err error) {
 // result collects what a run computes. Rows whose diffs may still cancel wait
 // until the end.
 type result struct {
-	run        *run
-	kinds      []columnar.Kind
-	appendOnly bool // no diff is negative
-	waiting    []*dataflow.Delta
-	errs       []*dataflow.Delta
+	run      *run
+	kinds    []columnar.Kind
+	positive bool // no diff is negative
+	waiting  []*dataflow.Delta
+	errs     []*dataflow.Delta
 }
 
 // add takes a delta of the result.
 func (o *result) add(d *dataflow.Delta) error {
-	if !o.appendOnly {
+	if !o.positive {
 		o.waiting = append(o.waiting, d)
 		return nil
 	}
@@ -244,7 +251,7 @@ func (o *result) add(d *dataflow.Delta) error {
 }
 
 // enough reports whether further rows cannot matter.
-func (o *result) enough() bool { return o.appendOnly && o.run.sorter.Enough() }
+func (o *result) enough() bool { return o.positive && o.run.sorter.Enough() }
 
 // deliver passes rows on.
 func (o *result) deliver(b columnar.Batch) error {
@@ -323,13 +330,8 @@ func firstError(errs []*dataflow.Delta) error {
 	b, diffs = columnar.Consolidate(b, diffs)
 	for i := range b.N {
 		if diffs == nil || diffs[i] > 0 {
-			return ErrorAt(&b, i)
+			return expr.ErrorAt(&b, i)
 		}
 	}
 	return nil
-}
-
-// ErrorAt is row i of an errs collection as an error.
-func ErrorAt(b *columnar.Batch, i int) *pgerror.Error {
-	return pgerror.New(string(b.Cols[0].Bytes(i)), "%s", b.Cols[1].Bytes(i))
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -234,17 +235,35 @@ func (x *Eval) dropErrors(out columnar.Batch, diffs []int64, errs []RowError, f 
 }
 
 // ErrorBatch is the rows of an errs stream for errors of a batch with diffs:
-// columns code and message (with the detail), and the diffs (nil: all +1).
+// columns code and message (with detail and hint), and the diffs (nil: all +1).
+// ErrorAt reads them.
 func ErrorBatch(errs []RowError, diffs []int64) (columnar.Batch, []int64) {
 	code := columnar.NewBuilder(columnar.KindBytes, len(errs))
 	msg := columnar.NewBuilder(columnar.KindBytes, len(errs))
 	rows := make([]uint32, len(errs))
 	for i, e := range errs {
 		code.String(e.Err.Code)
-		msg.String(e.Err.Message)
+		text := e.Err.Message
+		if e.Err.Detail != "" || e.Err.Hint != "" {
+			text += errorPart + e.Err.Detail + errorPart + e.Err.Hint
+		}
+		msg.String(text)
 		rows[i] = uint32(e.Row)
 	}
 	return columnar.Batch{Cols: []*columnar.Vec{code.Build(), msg.Build()}, N: len(errs)}, pickDiffs(diffs, rows)
+}
+
+// errorPart separates message, detail and hint; text values cannot have it.
+const errorPart = "\x00"
+
+// ErrorAt is the error that row i of an errs batch stands for.
+func ErrorAt(b *columnar.Batch, i int) *pgerror.Error {
+	parts := strings.SplitN(string(b.Cols[1].Bytes(i)), errorPart, 3)
+	e := &pgerror.Error{Code: string(b.Cols[0].Bytes(i)), Message: parts[0]}
+	if len(parts) == 3 {
+		e.Detail, e.Hint = parts[1], parts[2]
+	}
+	return e
 }
 
 // EvalConst evaluates an expression without columns. The error is the row
