@@ -7,9 +7,12 @@ package kafka
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/streamdb/streamdb/sources"
 	"github.com/streamdb/streamdb/sources/format"
@@ -72,14 +75,22 @@ func checkTopic(ctx context.Context, o *options) error {
 	defer adm.Close()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	ts, err := adm.ListTopics(ctx, o.topic)
-	if err == nil {
-		err = ts[o.topic].Err
+	// A topic that was made a moment ago may not be known to every broker yet.
+	for try := 0; ; try++ {
+		ts, err := adm.ListTopics(ctx, o.topic)
+		if err == nil {
+			err = ts[o.topic].Err
+		}
+		switch {
+		case err == nil:
+			return nil
+		case try == 4 || !errors.Is(err, kerr.UnknownTopicOrPartition):
+			return topicError(o.topic, err)
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return topicError(o.topic, err)
-	}
-	return nil
 }
 
 // Tables is the one table of the source.

@@ -86,6 +86,8 @@ func (b *ownBroker) addr() string { return fmt.Sprintf("127.0.0.1:%d", b.port) }
 
 func (b *ownBroker) start() {
 	b.t.Helper()
+	began := time.Now()
+	defer func() { b.t.Logf("the broker took %s to start", time.Since(began).Round(time.Millisecond)) }()
 	log, err := os.Create(b.dir + "/log")
 	if err != nil {
 		b.t.Fatal(err)
