@@ -228,10 +228,11 @@ func argDefaultCall(c *call) result {
 }
 
 func userCall(c *call) result {
-	if oid := c.oid(0); oid != roleOID {
-		return text("unknown (OID=" + strconv.Itoa(int(oid)) + ")")
+	name, ok := roleName(c.r.env, c.oid(0))
+	if !ok {
+		name = "unknown (OID=" + c.args[0] + ")"
 	}
-	return text(c.r.env.User())
+	return text(name)
 }
 
 func errNoColumn(col string, x *rel) error {

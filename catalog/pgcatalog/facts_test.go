@@ -55,6 +55,8 @@ var rowFacts = map[string]string{
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
 	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"pg_authid": `SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit
+		FROM pg_authid WHERE oid < 12000 AND oid <> 10 ORDER BY oid`,
 	"timezones": `SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)' AND name NOT IN ('localtime', 'posixrules', 'Factory') ORDER BY name COLLATE "C"`,
 	"keywords":  `SELECT word, catcode, barelabel::int FROM pg_get_keywords() ORDER BY word COLLATE "C"`,
 	"pg_settings": `SELECT name, unit, category, context, vartype, min_val, max_val, enumvals FROM pg_settings

@@ -202,7 +202,8 @@ func TestRelations(t *testing.T) {
 		{"pg_type", "oid typlen typbyval typelem typarray typinput typcollation typcategory", "typname", "name", []string{"19|64|f|18|1003|namein|950|S"}},
 		{"pg_namespace", "nspname", "oid", "16400", []string{"sales"}},
 		{"pg_database", "datname encoding datcollate", "", "", []string{"shop|6|C"}},
-		{"pg_roles", "rolname rolsuper oid", "", "", []string{"app|t|10"}},
+		{"pg_roles", "rolname rolsuper oid", "rolcanlogin", "t", []string{"app|t|10"}},
+		{"pg_roles", "oid rolcanlogin", "rolname", "pg_monitor", []string{"3373|f"}},
 		{"pg_depend", "objid refobjid refobjsubid deptype", "classid", "2618", []string{
 			"50348036|16388|0|i", "50348036|16388|0|n", "50348036|16385|0|n", "50348037|16389|0|i", "50348037|16389|0|n", "50348037|16385|0|n"}},
 		{"pg_depend", "classid refobjid deptype", "objid", "16387", []string{"1259|16400|n", "1259|16386|a"}},
@@ -263,7 +264,7 @@ func TestUsers(t *testing.T) {
 	other := *e
 	other.user = "else"
 	for _, x := range []*testEnv{e, &other, e} {
-		if got := query(t, x, "pg_roles", "rolname", "", ""); !slices.Equal(got, []string{x.user}) {
+		if got := query(t, x, "pg_roles", "rolname", "oid", "10"); !slices.Equal(got, []string{x.user}) {
 			t.Errorf("%s sees %q", x.user, got)
 		}
 	}
@@ -407,6 +408,8 @@ func TestCall(t *testing.T) {
 		{"has_database_privilege shop CONNECT", "t"},
 		{"has_function_privilege make_date(int,int,int) EXECUTE", "t"},
 		{"pg_has_role app MEMBER", "t"},
+		{"pg_has_role app pg_monitor USAGE", "t"},
+		{"pg_get_userbyid 3373", "pg_monitor"},
 		{"pg_indexam_has_property 403 can_order", "t"},
 		{"pg_index_column_has_property 16390 1 desc", "f"},
 		{"pg_index_column_has_property 16390 2 desc", "NULL"},

@@ -59,8 +59,8 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 			}
 		}
 	case types.OIDRegrole:
-		if oid == roleOID {
-			return quoteIdent(r.env.User()), true
+		if s, ok := roleName(r.env, oid); ok {
+			return quoteIdent(s), true
 		}
 	case types.OIDRegcollation:
 		if s := collationNames()[oid]; s != "" {
@@ -159,10 +159,11 @@ func (r *Reader) RegOID(t types.OID, name string) (uint32, error) {
 		if len(parts) > 1 {
 			return 0, errNameSyntax()
 		}
-		if last != r.env.User() {
-			return 0, pgerror.New(pgerror.UndefinedObject, "role \"%s\" does not exist", last)
+		oid, ok := roleByName(r.env, last)
+		if !ok {
+			return 0, errNoRole(last)
 		}
-		return roleOID, nil
+		return oid, nil
 	case types.OIDRegcollation:
 		for oid, s := range collationNames() {
 			if s == last {

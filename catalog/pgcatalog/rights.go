@@ -121,13 +121,17 @@ func checkRights(list, allowed string) error {
 	return nil
 }
 
+func errNoRole(name string) error {
+	return pgerror.New(pgerror.UndefinedObject, "role \"%s\" does not exist", name)
+}
+
 // checkRole checks that a role exists, if it is given by its name.
 func (c *call) checkRole(i int) error {
 	s := c.args[i]
-	if isOID(s) || s == "public" || s == c.r.env.User() {
+	if _, ok := roleByName(c.r.env, s); ok || isOID(s) || s == "public" {
 		return nil
 	}
-	return pgerror.New(pgerror.UndefinedObject, "role \"%s\" does not exist", s)
+	return errNoRole(s)
 }
 
 func hasPrivilege(kind string, o privilegeObject) func(c *call) result {

@@ -37,19 +37,59 @@ func databases(_ *model, e Env, f *filler) {
 		"datallowconn": true, "datconnlimit": -1, "dattablespace": uint32(tablespaceOID), "datcollate": "C", "datctype": "C"})
 }
 
-// role are the columns that pg_authid and pg_roles have in common: there is one
-// role, the session's, and everything is its own.
-func role(e Env) row {
-	return row{"oid": uint32(roleOID), "rolname": e.User(), "rolsuper": true, "rolinherit": true, "rolcreaterole": true, "rolcreatedb": true,
-		"rolcanlogin": true, "rolreplication": true, "rolbypassrls": true, "rolconnlimit": -1}
+// roleRows are the roles: the session's, whose own everything is, and those that
+// PostgreSQL predefines, which tools ask for by name.
+func roleRows(e Env) []row {
+	out := []row{{"oid": uint32(roleOID), "rolname": e.User(), "rolsuper": true, "rolinherit": true, "rolcreaterole": true, "rolcreatedb": true,
+		"rolcanlogin": true, "rolreplication": true, "rolbypassrls": true, "rolconnlimit": -1}}
+	for oid, name := range predefinedRoles() {
+		out = append(out, row{"oid": oid, "rolname": name, "rolsuper": false, "rolinherit": true, "rolcreaterole": false, "rolcreatedb": false,
+			"rolcanlogin": false, "rolreplication": false, "rolbypassrls": false, "rolconnlimit": -1})
+	}
+	slices.SortFunc(out, func(a, b row) int { return int(a["oid"].(uint32)) - int(b["oid"].(uint32)) })
+	return out
 }
 
-func authids(_ *model, e Env, f *filler) { f.rows(role(e)) }
+// predefinedRoles are the names of PostgreSQL's own roles by OID.
+var predefinedRoles = sync.OnceValue(func() map[uint32]string {
+	m := map[uint32]string{}
+	t := readRows("pg_authid")
+	for i := range t.rows {
+		m[uint32(number(t.get(i, "oid")))] = t.get(i, "rolname")
+	}
+	return m
+})
+
+// roleName is the name of a role, false if there is none.
+func roleName(e Env, oid uint32) (string, bool) {
+	if oid == roleOID {
+		return e.User(), true
+	}
+	s, ok := predefinedRoles()[oid]
+	return s, ok
+}
+
+// roleByName is the OID of a role, false if there is none.
+func roleByName(e Env, name string) (uint32, bool) {
+	if name == e.User() {
+		return roleOID, true
+	}
+	for oid, s := range predefinedRoles() {
+		if s == name {
+			return oid, true
+		}
+	}
+	return 0, false
+}
+
+func authids(_ *model, e Env, f *filler) { f.rows(roleRows(e)...) }
 
 func roles(_ *model, e Env, f *filler) {
-	r := role(e)
-	r["rolpassword"] = "********"
-	f.rows(r)
+	rs := roleRows(e)
+	for _, r := range rs {
+		r["rolpassword"] = "********"
+	}
+	f.rows(rs...)
 }
 
 func users(_ *model, e Env, f *filler) {
