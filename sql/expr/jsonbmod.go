@@ -385,7 +385,9 @@ func appendPretty(dst []byte, j types.JSONDoc, depth int) []byte {
 	return j.AppendText(dst)
 }
 
-func boolConst(b bool) *Const { return &Const{Val: columnar.FromSlice([]bool{b}, nil), Typ: types.Bool} }
+func boolConst(b bool) *Const {
+	return &Const{Val: columnar.FromSlice([]bool{b}, nil), Typ: types.Bool}
+}
 
 func textConst(s string) *Const {
 	b := columnar.NewBuilder(columnar.KindBytes, 1)

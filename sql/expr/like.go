@@ -14,13 +14,13 @@ import (
 type likeShape uint8
 
 const (
-	likeGeneral likeShape = iota
-	likeAll               // % alone
-	likeExact             // no wildcard
-	likePrefix            // lit%
-	likeSuffix            // %lit
-	likeContains          // %lit%
-	likeBoth              // lit%lit2
+	likeGeneral  likeShape = iota
+	likeAll                // % alone
+	likeExact              // no wildcard
+	likePrefix             // lit%
+	likeSuffix             // %lit
+	likeContains           // %lit%
+	likeBoth               // lit%lit2
 )
 
 // likePattern is a prepared LIKE pattern.
