@@ -209,7 +209,7 @@ func (b *binder) plainCTE(c *cte, parent *scope, s *cteScope) error {
 	if err != nil {
 		return err
 	}
-	rel := q.collectionWithFields()
+	rel := q.wideCollection(false)
 	c.cols = q.cols
 	if err := c.rename(b); err != nil {
 		return err

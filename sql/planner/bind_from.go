@@ -16,6 +16,7 @@ type fromItem struct {
 	rel     plan.Rel
 	entries []*entry
 	hidden  []*entry // entries that an alias hides, for hints
+	order   []plan.SortExpr
 }
 
 // fromBinder binds the items of one FROM clause. In its functions, env is the
@@ -49,6 +50,7 @@ func (b *binder) from(sel *selectState, list []*pg.Node) error {
 		return nil
 	}
 	sel.rel = cur.rel
+	sel.inputOrder = cur.order
 	sel.scope.entries = cur.entries
 	sel.scope.all = append(cur.entries[:len(cur.entries):len(cur.entries)], cur.hidden...)
 	return nil
@@ -282,7 +284,11 @@ func (f fromBinder) rangeSubselect(r *pg.RangeSubselect, env *scope) (*fromItem,
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
-	return &fromItem{rel: q.collectionWithFields(), entries: []*entry{e}}, nil
+	item := &fromItem{rel: q.wideCollection(true), entries: []*entry{e}}
+	for _, k := range q.order {
+		item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(item.rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	return item, nil
 }
 
 // entry makes the entry of a subquery's columns.

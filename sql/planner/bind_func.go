@@ -249,6 +249,9 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 // placeAggregate registers an aggregate with the query level that it belongs
 // to and gives the column that stands for it.
 func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error) {
+	if sel := x.scope.sel; sel != nil && call.Fn.Op == expr.AggCollect && !call.Fn.Ordered && !call.Distinct && call.OrderBy == nil {
+		call.OrderBy = sel.inputOrder
+	}
 	exprs := append(append([]expr.Expr{}, call.Args...), call.Filter)
 	for _, o := range call.OrderBy {
 		exprs = append(exprs, o.Expr)

@@ -48,19 +48,21 @@ func (q *boundQuery) collection() plan.Rel {
 	return firstColumns(rel, len(q.cols))
 }
 
-// collectionWithFields is the collection with the columns after the visible
-// ones, if there are fields of row values among them.
-func (q *boundQuery) collectionWithFields() plan.Rel {
+// wideCollection is the collection with the columns after the visible ones, if
+// there are fields of row values among them, or ordered says that those to
+// order by are wanted.
+func (q *boundQuery) wideCollection(ordered bool) plan.Rel {
+	wide := ordered && q.order != nil
 	for _, c := range q.cols {
-		if c.fields == nil {
-			continue
-		}
-		if q.limit != nil || q.offset != nil {
-			return &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
-		}
-		return q.rel
+		wide = wide || c.fields != nil
 	}
-	return q.collection()
+	switch {
+	case !wide:
+		return q.collection()
+	case q.limit != nil || q.offset != nil:
+		return &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
+	}
+	return q.rel
 }
 
 // sorted is the query as the root of a plan: a Sort, if it has an order or a limit.
@@ -108,6 +110,9 @@ type selectState struct {
 	having    expr.Expr
 	order     []sortItem
 	distinct  []int // items of DISTINCT ON
+	// inputOrder is the order of a subquery that is all of FROM: aggregates like
+	// array_agg keep it, as PostgreSQL's do.
+	inputOrder []plan.SortExpr
 }
 
 const (
