@@ -123,17 +123,19 @@ type cacheEntry struct {
 	batch *columnar.Batch
 }
 
-// latest is the model of the catalog that was read last.
-var latest atomic.Pointer[model]
+// latest are the models of the catalogs that were read last: that of a session
+// in a transaction with DDL is not the others'.
+var latest [4]atomic.Pointer[model]
 
 // modelOf is the model of a session's catalog.
 func modelOf(e Env) *model {
 	s := e.Snapshot()
-	if m := latest.Load(); m != nil && m.snap == s {
+	kept := &latest[s.Version%uint64(len(latest))]
+	if m := kept.Load(); m != nil && m.snap == s {
 		return m
 	}
 	m := newModel(s)
-	latest.Store(m)
+	kept.Store(m)
 	return m
 }
 

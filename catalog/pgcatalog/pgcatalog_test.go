@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,6 +269,30 @@ func TestUsers(t *testing.T) {
 			t.Errorf("%s sees %q", x.user, got)
 		}
 	}
+}
+
+// TestConcurrent reads everything from several sessions at once, two of which
+// see another catalog.
+func TestConcurrent(t *testing.T) {
+	e := shop()
+	later := *e
+	later.snap = e.snap.Apply(catalog.Change{PutSchema: &catalog.Schema{Name: "later", OID: 17000}})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			x, schemas := e, 5
+			if i%2 == 1 {
+				x, schemas = &later, 6
+			}
+			for _, r := range relations() {
+				b := modelOf(x).read(r, x)
+				if r.name == "pg_namespace" && b.N != schemas {
+					t.Errorf("%d schemas instead of %d", b.N, schemas)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func regText(e *testEnv, t types.OID, name string) string {
