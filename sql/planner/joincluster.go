@@ -91,7 +91,7 @@ func (c *cluster) flatten(r plan.Rel) []expr.Expr {
 		}
 		return outs
 	case *plan.Project:
-		if !columnsOnly(r) && !(overJoin(r.Input) && !volatileProject(r)) {
+		if !columnsOnly(r) && !c.movable(r) {
 			break
 		}
 		in := c.flatten(r.Input)
@@ -111,6 +111,24 @@ func (c *cluster) flatten(r plan.Rel) []expr.Expr {
 		outs[i] = &expr.Column{Index: n + i, Typ: col.Type, Name: col.Name}
 	}
 	return outs
+}
+
+// movable reports whether a projection below a join may be computed above it.
+// It must be if it stands between inner joins. Elsewhere it stays, for what it
+// computes is mostly narrower than what it reads; but
+//
+// DelayProjection: what may fail is computed when the rows have been joined, as
+// PostgreSQL does, so that a row without a partner raises nothing.
+//
+//	a JOIN (SELECT k, 1 / v AS x FROM b) USING (k)  →  SELECT …, 1 / v FROM a JOIN b USING (k)
+func (c *cluster) movable(r *plan.Project) bool {
+	if volatileProject(r) {
+		return false
+	}
+	if overJoin(r.Input) {
+		return true
+	}
+	return raises(r) && c.o.rule("DelayProjection")
 }
 
 // overJoin reports whether r is an inner join, perhaps filtered or projected.

@@ -104,8 +104,8 @@ func (o *optimizer) rule(rule string) bool {
 // Rules lists the names of all rules.
 func Rules() []string {
 	return []string{
-		"AggregateToDistinct", "DropConstantGroups", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
-		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "OuterToInner", "PointLookup",
+		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
+		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "LeftToAnti", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
 		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",

@@ -264,6 +264,34 @@ func (o *optimizer) pushFull(j *plan.Join, preds []expr.Expr) plan.Rel {
 	return filter(out, preds...)
 }
 
+// LeftToAnti: who asks for the rows without a partner gets an anti join.
+//
+//	a LEFT JOIN b ON a.k = b.k WHERE b.k IS NULL  →  a WHERE NOT EXISTS (b WHERE a.k = b.k)
+func (o *optimizer) leftToAnti(j *plan.Join, preds []expr.Expr) plan.Rel {
+	nl := plan.Arity(j.Left)
+	var right []plan.Column
+	at := slices.IndexFunc(preds, func(p expr.Expr) bool {
+		n, ok := p.(*expr.IsNull)
+		if !ok || n.Not {
+			return false
+		}
+		c, ok := n.Arg.(*expr.Column)
+		if !ok || c.Index < nl {
+			return false
+		}
+		if right == nil {
+			right = j.Right.Columns()
+		}
+		only := func(col int) bool { return col == c.Index }
+		return right[c.Index-nl].NotNull || slices.ContainsFunc(j.On, func(p expr.Expr) bool { return rejectsNull(p, only) })
+	})
+	if at < 0 || !o.rule("LeftToAnti") {
+		return nil
+	}
+	anti := &plan.Join{Kind: plan.JoinAnti, Left: j.Left, Right: j.Right, On: j.On}
+	return o.push(nullExtended(anti, 0, j.Columns()), slices.Delete(slices.Clone(preds), at, at+1))
+}
+
 // PushFilterIntoJoin: what concerns one side of a join is decided on that side.
 //
 //	a LEFT JOIN b ON a.k = b.k AND b.x > 1 WHERE a.y = 2
@@ -276,6 +304,9 @@ func (o *optimizer) pushLeft(j *plan.Join, preds []expr.Expr) plan.Rel {
 		c := *j
 		c.Kind = plan.JoinInner
 		return o.push(&c, preds)
+	}
+	if out := o.leftToAnti(j, preds); out != nil {
+		return out
 	}
 	left, stay := split(preds, func(p expr.Expr) bool { return usesOnly(p, func(col int) bool { return col < nl }) })
 	left, stay = o.moved("PushFilterIntoJoin", left, stay, preds)
