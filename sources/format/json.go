@@ -52,6 +52,7 @@ type jsonColumn struct {
 	class jsonClass
 	elem  *jsonColumn // of arrays
 	lower bool        // the field's name has no upper-case letters
+	head  string      // the field's name as a key, with quotes and colon, if it needs no escapes
 }
 
 // jsonDecoder implements Decoder.
@@ -86,7 +87,10 @@ func NewJSON(o JSONOptions) Decoder {
 }
 
 func newJSONColumn(c Column) jsonColumn {
-	j := jsonColumn{Column: c, class: jsonOther, lower: c.Field == strings.ToLower(c.Field)}
+	j := jsonColumn{Column: c, class: jsonOther, lower: c.Field == strings.ToLower(c.Field), head: "\x00"}
+	if !strings.ContainsFunc(c.Field, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+		j.head = `"` + c.Field + `":`
+	}
 	switch c.Type.OID {
 	case types.OIDText:
 		j.class = jsonText
@@ -191,11 +195,9 @@ func (d *jsonDecoder) null(c *jsonColumn, b *columnar.Builder) {
 func (d *jsonDecoder) member(k int) int {
 	if k < len(d.order) {
 		if c := d.order[k]; c >= 0 && d.next() == '"' {
-			name := d.cols[c].Field
-			from := d.pos + 1
-			if end := from + len(name); end < len(d.buf) && d.buf[end] == '"' && string(d.buf[from:end]) == name {
-				d.pos = end + 1
-				d.colon()
+			head := d.cols[c].head
+			if end := d.pos + len(head); end <= len(d.buf) && string(d.buf[d.pos:end]) == head {
+				d.pos = end
 				d.exact[c] = true
 				return c
 			}

@@ -1,10 +1,10 @@
 package format
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/types"
@@ -78,22 +78,31 @@ const (
 // The result shares memory with the input or with tmp.
 func (s *jsonScanner) str() []byte {
 	b, i := s.buf, s.pos
-	ascii := true
-	for i < len(b) {
-		if i+8 <= len(b) {
-			x := binary.LittleEndian.Uint64(b[i:])
-			q, e := x^swarQuote, x^swarEscape
-			// The lowest byte found is right; those above it may be wrong.
-			m := ((q-swarOnes)&^q | (e-swarOnes)&^e | (x-swarSpace)&^x) & swarHigh
-			if m == 0 {
-				ascii = ascii && x&swarHigh == 0
-				i += 8
-				continue
-			}
-			n := bits.TrailingZeros64(m)
-			ascii = ascii && x&swarHigh&(1<<n-1) == 0
-			i += n >> 3
+	for i+8 <= len(b) {
+		x := *(*uint64)(unsafe.Pointer(&b[i]))
+		q, e := x^swarQuote, x^swarEscape
+		// The lowest byte found is right; those above it may be wrong.
+		m := ((q-swarOnes)&^q | (e-swarOnes)&^e | (x - swarSpace) | x) & swarHigh
+		if m == 0 {
+			i += 8
+			continue
 		}
+		i += bits.TrailingZeros64(m) >> 3
+		if b[i] == '"' {
+			text := b[s.pos:i:i]
+			s.pos = i + 1
+			return text
+		}
+		break
+	}
+	return s.strSlow(i)
+}
+
+// strSlow reads a string on from i, byte by byte.
+func (s *jsonScanner) strSlow(i int) []byte {
+	b := s.buf
+	ascii := true
+	for ; i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '"':
 			text := b[s.pos:i:i]
@@ -111,7 +120,6 @@ func (s *jsonScanner) str() []byte {
 		case c >= 0x80:
 			ascii = false
 		}
-		i++
 	}
 	s.fail("invalid JSON: the text ends inside of a string")
 	return nil
