@@ -247,7 +247,7 @@ func (r *rel) constraints() []constraintRow {
 	var out []constraintRow
 	for _, x := range r.indexes {
 		if x.constraint != 0 {
-			out = append(out, constraintRow{oid: x.oid, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
+			out = append(out, constraintRow{oid: x.oid + impliedKey<<24, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
 		}
 	}
 	for i, c := range r.obj.Checks {

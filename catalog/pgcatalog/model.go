@@ -39,8 +39,9 @@ const (
 	impliedRowType   = 1
 	impliedArrayType = 2
 	impliedRule      = 3
-	impliedPrimary   = 4  // index and constraint
-	impliedUnique    = 5  // and following
+	impliedPrimary   = 4  // the index
+	impliedUnique    = 5  // and following, the indexes
+	impliedKey       = 32 // added to that of its index, the constraint
 	impliedCheck     = 70 // and following
 	impliedLast      = 127
 )
@@ -223,7 +224,7 @@ next:
 				continue next
 			}
 		}
-		m.addIndex(&rel{oid: implied(o.OID, min(impliedUnique+i, impliedCheck-1)), name: m.keyName(r, key, "key"), table: r, key: key, unique: true, constraint: 'u'})
+		m.addIndex(&rel{oid: implied(o.OID, min(impliedUnique+i, impliedPrimary+impliedKey-1)), name: m.keyName(r, key, "key"), table: r, key: key, unique: true, constraint: 'u'})
 	}
 }
 

@@ -195,7 +195,7 @@ func TestRelations(t *testing.T) {
 		{"pg_index", "indexrelid indnatts indisunique indisprimary indkey indclass indoption indcollation", "indrelid", "16385", []string{
 			"16390|1|t|f|2|3126|0|100", "67125249|1|t|t|1|3124|0|0", "83902465|2|t|f|2 3|3126 3125|0 0|100 0"}},
 		{"pg_constraint", "oid conname contype conkey conindid connoinherit conbin", "conrelid", "16385", []string{
-			"67125249|orders_pkey|p|{1}|67125249|t|NULL", "83902465|orders_Who_amount_key|u|{2,3}|83902465|t|NULL",
+			"603996161|orders_pkey|p|{1}|67125249|t|NULL", "620773377|orders_Who_amount_key|u|{2,3}|83902465|t|NULL",
 			"1174421505|orders_amount_check|c|{3}|0|f|amount > 0 AND 'tags' <> 'x'"}},
 		{"pg_description", "objoid objsubid description", "classoid", "1259", []string{"16385|0|One row per order", "16385|3|In euros"}},
 		{"pg_type", "oid typtype typrelid typarray typinput", "typname", "orders", []string{"16793601|c|16385|33570817|record_in", "16793608|c|16392|33570824|record_in"}},
@@ -382,8 +382,8 @@ func TestCall(t *testing.T) {
 		{"pg_get_indexdef 83902465 0 t", `CREATE UNIQUE INDEX "orders_Who_amount_key" ON orders USING btree ("Who", amount)`},
 		{"pg_get_indexdef 16385", "NULL"},
 		{"pg_get_indexdef 67125249", "CREATE UNIQUE INDEX orders_pkey ON public.orders USING btree (id)"},
-		{"pg_get_constraintdef 67125249", "PRIMARY KEY (id)"},
-		{"pg_get_constraintdef 83902465", `UNIQUE ("Who", amount)`},
+		{"pg_get_constraintdef 603996161", "PRIMARY KEY (id)"},
+		{"pg_get_constraintdef 620773377", `UNIQUE ("Who", amount)`},
 		{"pg_get_constraintdef 1174421505", "CHECK ((amount > 0 AND 'tags' <> 'x'))"},
 		{"pg_get_constraintdef 1174421505 t", "CHECK (amount > 0 AND 'tags' <> 'x')"},
 		{"pg_get_constraintdef 16385", "NULL"},

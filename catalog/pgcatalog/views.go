@@ -96,7 +96,7 @@ func (m *model) depends() []depend {
 		}
 		if r.table != nil {
 			if r.constraint != 0 {
-				add(oidPgClass, r.oid, oidPgConstr, r.oid, 0, 'i')
+				add(oidPgClass, r.oid, oidPgConstr, r.oid+impliedKey<<24, 0, 'i')
 				continue
 			}
 			for _, k := range r.key {
