@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
@@ -518,14 +520,17 @@ func viewColumns(q *planner.Query, names []string) ([]catalog.Column, error) {
 
 // boundView is the query of a view, bound and with its names qualified.
 func (s *Session) boundView(p *prepared, query *parser.Query) (*planner.Query, string, error) {
-	q, err := planner.BindQuery(s.bindContext(nil), p.stmt.Text, query)
+	ctx := s.bindContext(nil)
+	ctx.Session = nil // a view does not depend on who made it, or when
+	ctx.Stars = map[*pg.ResTarget][]*pg.Node{}
+	q, err := planner.BindQuery(ctx, p.stmt.Text, query)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(q.Params) > 0 {
 		return nil, "", pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
 	}
-	sql, err := planner.Qualify(s.bindContext(nil), query)
+	sql, err := planner.Qualify(ctx, query)
 	return q, sql, err
 }
 

@@ -518,6 +518,7 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 		Database:   databaseName,
 		SearchPath: s.searchPath(),
 		ParamTypes: declared,
+		Session:    s.exprContext(),
 	}
 }
 

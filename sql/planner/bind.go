@@ -1,6 +1,8 @@
 package planner
 
 import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -29,6 +31,9 @@ type Context struct {
 	// Session gives literals like 'today'::date and 't'::regclass their
 	// meaning; nil leaves them as calls.
 	Session *expr.Context
+	// Stars, if not nil, is told what each * of the statement's own text stands
+	// for, so that Qualify can write it out.
+	Stars map[*pg.ResTarget][]*pg.Node
 }
 
 // Bound is a statement with its names and types resolved: *Query, *Insert,

@@ -499,6 +499,7 @@ func (b *binder) expandStar(s *scope, q []string, pos int) ([]selectItem, error)
 			out = append(out, selectItem{
 				expr: b.columnAt(s, match{e, c, depth}, pos), name: c.name,
 				tableOID: c.tableOID, attNum: c.attNum, pos: pos,
+				entry: e.name,
 			})
 		}
 	}

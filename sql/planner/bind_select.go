@@ -79,6 +79,7 @@ func (q *boundQuery) sorted() plan.Rel {
 
 // selectItem is an item of a select list. A junk item is only there to order by.
 type selectItem struct {
+	entry    string // FROM entry that a * took it from
 	expr     expr.Expr
 	name     string
 	tableOID uint32
@@ -265,6 +266,9 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 				return err
 			}
 			sel.items = append(sel.items, items...)
+			if sel.ctx.Stars != nil && sel.inView == 0 {
+				sel.ctx.Stars[t] = starTargets(items)
+			}
 			continue
 		}
 		if in := t.Val.GetAIndirection(); in != nil && in.Indirection[len(in.Indirection)-1].GetAStar() != nil {

@@ -13,12 +13,47 @@ import (
 
 // Qualify gives the text of a query in which every relation is named with its
 // schema, so that it means the same under any search path: what the catalog
-// keeps of a view. The query must have been bound before.
+// keeps of a view. The query must have been bound before in ctx; each * that
+// ctx.Stars knows is written out, as a view's columns are those of its creation.
+// It changes the query's tree.
 func Qualify(ctx *Context, q *parser.Query) (string, error) {
-	stmt := proto.Clone(q.Stmt).(*pg.Node)
 	z := &qualifier{ctx: ctx}
-	z.message(stmt.ProtoReflect(), nil)
-	return parser.Deparse(stmt)
+	z.message(q.Stmt.ProtoReflect(), nil)
+	return parser.Deparse(q.Stmt)
+}
+
+// starTargets writes what a * stands for as a select list; nil if a column
+// could not be named unambiguously.
+func starTargets(items []selectItem) []*pg.Node {
+	var out []*pg.Node
+	seen := map[[2]string]bool{}
+	for _, it := range items {
+		k := [2]string{it.entry, it.name}
+		if seen[k] || it.name == "" {
+			return nil
+		}
+		seen[k] = true
+		var fields []*pg.Node
+		if it.entry != "" {
+			fields = append(fields, pg.MakeStrNode(it.entry))
+		}
+		fields = append(fields, pg.MakeStrNode(it.name))
+		out = append(out, pg.MakeResTargetNodeWithVal(pg.MakeColumnRefNode(fields, -1), -1))
+	}
+	return out
+}
+
+// expandStars replaces the stars of a select list.
+func (z *qualifier) expandStars(list []*pg.Node) []*pg.Node {
+	var out []*pg.Node
+	for _, n := range list {
+		if t := z.ctx.Stars[n.GetResTarget()]; t != nil {
+			out = append(out, t...)
+		} else {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // RenameRelation gives the text of a stored query with one relation's name
@@ -72,6 +107,7 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 		}
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
+		n.TargetList = z.expandStars(n.TargetList)
 	case *pg.InsertStmt:
 		ctes = bindWith(ctes, n.WithClause)
 	case *pg.UpdateStmt:
