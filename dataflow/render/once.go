@@ -271,6 +271,7 @@ func (o *result) finish() error {
 	if err := firstError(o.errs); err != nil {
 		return err
 	}
+	o.errs = nil // they were of rows that are gone again
 	if o.cancels() {
 		if err := o.consolidate(); err != nil {
 			return err
