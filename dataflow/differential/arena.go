@@ -149,6 +149,7 @@ type rowStore struct {
 	n      uint32 // rows ever handed out
 	size   uint32 // rows there is room for
 	free   []uint32
+	moves  int // how often rows have moved
 }
 
 const (
@@ -167,7 +168,7 @@ func newRowStore(words int) rowStore {
 
 // at is the address of row i.
 func (s *rowStore) at(i uint32) unsafe.Pointer {
-	return unsafe.Add(s.base[i>>s.shift], uintptr(i&(1<<s.shift-1))*s.stride)
+	return unsafe.Add(s.base[i>>(s.shift&31)], uintptr(i&(1<<(s.shift&31)-1))*s.stride)
 }
 
 // add makes a row of zeros.
@@ -199,6 +200,7 @@ func (s *rowStore) grow() {
 	if s.size > 0 {
 		copy(chunk, unsafe.Slice((*uint64)(s.base[0]), int(s.size)*words))
 		s.base[0] = unsafe.Pointer(unsafe.SliceData(chunk))
+		s.moves++
 	} else {
 		s.base = append(s.base, unsafe.Pointer(unsafe.SliceData(chunk)))
 	}

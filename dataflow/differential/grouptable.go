@@ -22,7 +22,8 @@ type groupTable struct {
 	ar    arena
 	keyAt int      // first word of the codec's row: 0 or 1
 	rest  int      // first word of the user's
-	enc   []uint64 // room for the encoded keys of a chunk,
+	ents  []uint64 // room for the index entries of a chunk,
+	enc   []uint64 // its encoded keys,
 	one   []uint64 // and of a single row
 }
 
@@ -57,60 +58,35 @@ func (t *groupTable) at(gid uint32) unsafe.Pointer { return t.rows.at(gid) }
 func (t *groupTable) key(p unsafe.Pointer) unsafe.Pointer { return unsafe.Add(p, t.keyAt*8) }
 
 // probe gives the groups of rows of keys, with the low halves of their hashes
-// (hs[i] is of rows[i]), and makes those that are missing; their numbers are
-// appended to fresh.
-func (t *groupTable) probe(keys []*columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
-	if t.keyAt == 0 && t.keys.words == 2 && !keys[0].HasNulls() {
-		return t.probeWord(keys[0], hs, rows, gids, fresh)
-	}
+// (hs[i] is of rows[i]), and makes those that are missing: their numbers in
+// gids, the addresses of the user's words in ptrs. The numbers of new groups are
+// appended to fresh. Addresses hold until the next call.
+func (t *groupTable) probe(keys []*columnar.Vec, hs, rows, gids []uint32, ptrs []unsafe.Pointer, fresh []uint32) []uint32 {
 	enc := t.scratch(len(rows))
+	if t.oneWord() && !keys[0].HasNulls() {
+		encodeWords(keys[0], rows, enc)
+		return t.lookupWords(enc, hs, gids, ptrs, fresh)
+	}
 	t.keys.encode(keys, rows, enc)
-	return t.lookup(enc, keys, hs, rows, gids, fresh)
+	return t.lookup(enc, keys, hs, rows, gids, ptrs, fresh)
+}
+
+func (t *groupTable) oneWord() bool {
+	return t.keyAt == 0 && t.keys.words == 2 && len(t.keys.kinds) == 1
 }
 
 // scratch has room for n encoded keys.
 func (t *groupTable) scratch(n int) []uint64 {
+	if len(t.ents) < n {
+		t.ents = make([]uint64, n)
+	}
 	if n *= t.keys.words; cap(t.enc) < n {
 		t.enc = make([]uint64, n)
 	}
 	return t.enc[:n]
 }
 
-// probeWord is probe for a key of one word that is not NULL.
-func (t *groupTable) probeWord(v *columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
-	words := t.scratch(len(rows))[:len(rows)]
-	encodeWords(v, rows, words)
-	gids = gids[:len(words)]
-	dir, shift := t.idx.dir, t.idx.shift&63
-	base, rowShift, stride := t.rows.base, t.rows.shift&31, t.rows.stride
-	rowMask := uint32(1)<<rowShift - 1
-	for i, h := range hs[:len(words)] {
-		key := words[i]
-		s := &dir[h>>shift]
-		pos := h & s.mask
-		for {
-			e := *s.slot(pos)
-			row := uint32(e) - 1
-			if uint32(e>>32) == h && e != 0 {
-				p := unsafe.Add(base[row>>rowShift], uintptr(row&rowMask)*stride)
-				if *wordAt(p, 1) == key && uint32(*wordAt(p, 0)) == 0 {
-					gids[i] = row
-					break
-				}
-			} else if e == 0 {
-				row = t.insert(h, unsafe.Pointer(&[2]uint64{0, key}), nil, 0)
-				gids[i] = row
-				fresh = append(fresh, row)
-				dir, shift, base = t.idx.dir, t.idx.shift&63, t.rows.base
-				break
-			}
-			pos = (pos + 1) & s.mask
-		}
-	}
-	return fresh
-}
-
-// encodeWords is encode of a column of one word without NULLs.
+// encodeWords is encode of a column of one word without NULLs, without masks.
 func encodeWords(v *columnar.Vec, rows []uint32, words []uint64) {
 	switch v.Kind() {
 	case columnar.KindInt16:
@@ -133,35 +109,89 @@ func wordsOfInts[T int16 | int32 | int64](vals []T, rows []uint32, words []uint6
 	}
 }
 
+// The lookups work in passes over short loops, so that the processor has many
+// cache misses under way at a time: first the index, then the rows. What the
+// first entry of a hash does not settle is left to findOrInsert.
+
+// lookupWords is probe for keys of one word that are not NULL.
+func (t *groupTable) lookupWords(words []uint64, hs, gids []uint32, ptrs []unsafe.Pointer, fresh []uint32) []uint32 {
+	n := len(hs)
+	ents := t.ents[:n]
+	t.idx.findAll(hs, ents)
+	gids, ptrs, words = gids[:n], ptrs[:n], words[:n]
+	moves := t.rows.moves
+	rows := &t.rows
+	rest := uintptr(t.rest) * 8
+	for i, e := range ents {
+		if e != 0 {
+			gid := uint32(e) - 1
+			if p := rows.at(gid); *wordAt(p, 1) == words[i] && *(*uint32)(p) == 0 {
+				gids[i] = gid
+				ptrs[i] = unsafe.Add(p, rest)
+				continue
+			}
+		}
+		key := [2]uint64{1: words[i]}
+		gids[i], fresh = t.findOrInsert(hs[i], unsafe.Pointer(&key), nil, 0, fresh)
+		ptrs[i] = unsafe.Add(rows.at(gids[i]), rest)
+	}
+	t.relocate(moves, gids, ptrs)
+	return fresh
+}
+
 // lookup is probe for keys that are encoded already.
-func (t *groupTable) lookup(enc []uint64, keys []*columnar.Vec, hs, rows, gids, fresh []uint32) []uint32 {
-	w := t.keys.words
-	fixed := len(t.keys.bytes) == 0
-	hs, gids = hs[:len(rows)], gids[:len(rows)]
+func (t *groupTable) lookup(enc []uint64, keys []*columnar.Vec, hs, rows, gids []uint32, ptrs []unsafe.Pointer, fresh []uint32) []uint32 {
+	n := len(hs)
+	ents := t.ents[:n]
+	t.idx.findAll(hs, ents)
+	gids, ptrs, rows = gids[:n], ptrs[:n], rows[:n]
+	moves := t.rows.moves
+	rest := uintptr(t.rest) * 8
 	base := unsafe.Pointer(unsafe.SliceData(enc))
-	for i, r := range rows {
-		q := unsafe.Add(base, i*w*8)
-		h := hs[i]
-		s := &t.idx.dir[h>>(t.idx.shift&63)]
-		pos := h & s.mask
-		for {
-			e := *s.slot(pos)
-			if e == 0 {
-				gids[i] = t.insert(h, q, keys, int(r))
-				fresh = append(fresh, gids[i])
-				break
+	w := uintptr(t.keys.words) * 8
+	fixed := len(t.keys.bytes) == 0
+	for i, e := range ents {
+		q := unsafe.Add(base, uintptr(i)*w)
+		if e != 0 {
+			gid := uint32(e) - 1
+			p := t.rows.at(gid)
+			if (fixed && t.matchFixed(p, q)) || (!fixed && t.match(p, q, keys, int(rows[i]))) {
+				gids[i] = gid
+				ptrs[i] = unsafe.Add(p, rest)
+				continue
 			}
-			if uint32(e>>32) == h {
-				p := t.at(uint32(e) - 1)
-				if (fixed && t.matchFixed(p, q)) || (!fixed && t.match(p, q, keys, int(r))) {
-					gids[i] = uint32(e) - 1
-					break
-				}
-			}
-			pos = (pos + 1) & s.mask
+		}
+		gids[i], fresh = t.findOrInsert(hs[i], q, keys, int(rows[i]), fresh)
+		ptrs[i] = unsafe.Add(t.rows.at(gids[i]), rest)
+	}
+	t.relocate(moves, gids, ptrs)
+	return fresh
+}
+
+// relocate computes addresses anew if rows have moved meanwhile.
+func (t *groupTable) relocate(moves int, gids []uint32, ptrs []unsafe.Pointer) {
+	if t.rows.moves == moves {
+		return
+	}
+	for i, gid := range gids {
+		ptrs[i] = unsafe.Add(t.rows.at(gid), t.rest*8)
+	}
+}
+
+// findOrInsert is the group of one encoded key, which is row `row` of keys. A new
+// one is appended to fresh.
+func (t *groupTable) findOrInsert(h uint32, q unsafe.Pointer, keys []*columnar.Vec, row int, fresh []uint32) (uint32, []uint32) {
+	s := &t.idx.dir[uint64(h)>>(t.idx.shift&63)]
+	for pos := h & s.mask; ; pos = (pos + 1) & s.mask {
+		e := *s.slot(pos)
+		if e == 0 {
+			gid := t.insert(h, q, keys, row)
+			return gid, append(fresh, gid)
+		}
+		if uint32(e>>32) == h && t.match(t.at(uint32(e)-1), q, keys, row) {
+			return uint32(e) - 1, fresh
 		}
 	}
-	return fresh
 }
 
 // matchFixed compares a group's key without Bytes columns with an encoded one.
@@ -224,21 +254,6 @@ func (t *groupTable) insert(h uint32, q unsafe.Pointer, keys []*columnar.Vec, ro
 	}
 	t.idx.insert(h, gid)
 	return gid
-}
-
-// find is the group of one key, if there is one. q is its encoded row, which is
-// row `row` of keys.
-func (t *groupTable) find(h uint32, q unsafe.Pointer, keys []*columnar.Vec, row int) (uint32, bool) {
-	s := &t.idx.dir[h>>t.idx.shift]
-	for pos := h & s.mask; ; pos = (pos + 1) & s.mask {
-		e := *s.slot(pos)
-		if e == 0 {
-			return 0, false
-		}
-		if uint32(e>>32) == h && t.match(t.at(uint32(e)-1), q, keys, row) {
-			return uint32(e) - 1, true
-		}
-	}
 }
 
 // remove forgets a group.

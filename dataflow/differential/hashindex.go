@@ -44,6 +44,23 @@ func (s *segment) slot(i uint32) *uint64 {
 	return (*uint64)(unsafe.Add(s.slots, uintptr(i)*8))
 }
 
+// findAll gives, for each hash, the first entry that has it, or 0.
+func (x *hashIndex) findAll(hs []uint32, ents []uint64) {
+	dir, shift := x.dir, x.shift&63
+	ents = ents[:len(hs)]
+	for i, h := range hs {
+		s := &dir[uint64(h)>>shift]
+		mask := uintptr(s.mask)
+		for pos := uintptr(h) & mask; ; pos = (pos + 1) & mask {
+			e := *(*uint64)(unsafe.Add(s.slots, pos*8))
+			if uint32(e>>32) == h || e == 0 {
+				ents[i] = e
+				break
+			}
+		}
+	}
+}
+
 // insert adds a row. Its hash may be there already, the row not.
 func (x *hashIndex) insert(h, row uint32) {
 	s := &x.dir[h>>x.shift]

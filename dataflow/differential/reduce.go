@@ -64,7 +64,9 @@ func (r *reduce) Step(x *Context) {
 		rows += d.N
 	}
 	if r.once != nil {
-		r.plan = r.once(!retracts(in))
+		if len(r.plan.values) > 0 && !retracts(in) {
+			r.plan = r.once(true)
+		}
 		r.once = nil
 		for _, set := range r.plan.values {
 			r.values = append(r.values, r.plan.valueTrace(set, len(r.parts)))
@@ -75,10 +77,10 @@ func (r *reduce) Step(x *Context) {
 		batches[i] = x.Arrange(r.values[i], r.plan.valueDeltas(set, in))
 		defer x.Commit(r.values[i], batches[i])
 	}
-	parts := x.Exchange(in, r.plan.keyCols)
+	cut := x.scatter(in, r.plan.keyCols)
 	x.ForEach(rows, func(i int, out *Emitter) {
 		global := r.plan.opts.Global && i == 0
-		if len(parts[i]) == 0 && (!global || r.part(i).started) {
+		if cut.rows(i) == 0 && (!global || r.part(i).started) {
 			return
 		}
 		s := r.part(i)
@@ -88,8 +90,8 @@ func (r *reduce) Step(x *Context) {
 		if global {
 			s.touchGlobal()
 		}
-		for j := range parts[i] {
-			s.consume(&parts[i][j])
+		for j := range cut.deltas {
+			s.consume(&cut.deltas[j], i)
 		}
 		for j, v := range s.values {
 			s.consumeValues(v, batches[j][i])
@@ -97,6 +99,7 @@ func (r *reduce) Step(x *Context) {
 		s.finish(out)
 		s.closeValues()
 	})
+	cut.release()
 }
 
 // retracts reports whether a diff is negative.
@@ -114,9 +117,9 @@ func retracts(ds []*dataflow.Delta) bool {
 // touchGlobal makes sure that the only group exists and is looked at.
 func (s *reducePart) touchGlobal() {
 	s.room(1)
-	s.fresh = s.t.probe(nil, []uint32{0}, []uint32{0}, s.gids, s.fresh[:0])
+	s.fresh = s.t.probe(nil, []uint32{0}, []uint32{0}, s.gids, s.ptrs, s.fresh[:0])
 	if s.cold && len(s.fresh) > 0 {
 		s.loader.loadGroups(s, s.fresh)
 	}
-	s.touch([]uint32{0}, s.gids[:1], []int64{0})
+	s.touchOne(s.gids[0], 0)
 }

@@ -127,13 +127,10 @@ func (s *reducePart) findEntries(d *distinctPart, v *columnar.Vec) {
 		d.ids = make([]uint32, n)
 		d.counters = make([]unsafe.Pointer, n)
 	}
-	d.fresh = t.lookup(enc, []*columnar.Vec{nil, v}, d.hs, d.in.rows, d.ids[:n], d.fresh[:0])
+	d.counters = d.counters[:n]
+	d.fresh = t.lookup(enc, []*columnar.Vec{nil, v}, d.hs, d.in.rows, d.ids[:n], d.counters, d.fresh[:0])
 	if len(d.fresh) > 0 {
 		s.newEntries(d)
-	}
-	d.counters = d.counters[:n]
-	for i, id := range d.ids[:n] {
-		d.counters[i] = unsafe.Add(t.at(id), t.rest*8)
 	}
 }
 

@@ -35,9 +35,11 @@ type reducePart struct {
 	empties    []touchedGroup // groups left with nothing
 
 	// Room for one chunk of rows.
-	rows, hs, gids, fresh []uint32
-	ptrs                  []unsafe.Pointer
-	sel                   feedRows
+	keys            []*columnar.Vec
+	hs, gids, fresh []uint32
+	diffs           []int64
+	ptrs            []unsafe.Pointer
+	sel             feedRows
 }
 
 type touchedGroup struct{ gid, hash uint32 }
@@ -63,12 +65,13 @@ var ones = func() (p [probeChunk]int64) {
 	return p
 }()
 
-// consume adds a delta, whose rows have the given hashes.
-func (s *reducePart) consume(d *Part) {
-	keys := make([]*columnar.Vec, len(s.plan.keyCols))
-	for i, c := range s.plan.keyCols {
-		keys[i] = d.Cols[c]
+// consume adds the rows of partition i of a delta.
+func (s *reducePart) consume(d *scattered, i int) {
+	all := d.part(i)
+	if len(all) == 0 {
+		return
 	}
+	s.keys = pickCols(s.keys[:0], d.Cols, s.plan.keyCols)
 	for _, set := range s.sets {
 		set.begin(&d.Batch)
 	}
@@ -76,28 +79,24 @@ func (s *reducePart) consume(d *Part) {
 	if s.cold {
 		step = columnar.ChunkRows // looked up in the trace all at once
 	}
-	for lo := 0; lo < d.N; lo += step {
-		n := min(step, d.N-lo)
+	for lo := 0; lo < len(all); lo += step {
+		rows := all[lo:min(lo+step, len(all))]
+		n := len(rows)
 		s.room(n)
-		hs, rows := s.hs[:n], s.rows[:n]
-		for i, h := range d.Hash[lo : lo+n] {
-			hs[i] = uint32(h)
-			rows[i] = uint32(lo + i)
+		hs := s.hs[:n]
+		for i, r := range rows {
+			hs[i] = uint32(d.hash[r])
 		}
-		s.fresh = s.t.probe(keys, hs, rows, s.gids, s.fresh[:0])
+		s.fresh = s.t.probe(s.keys, hs, rows, s.gids, s.ptrs, s.fresh[:0])
 		if s.cold && len(s.fresh) > 0 {
 			s.loader.loadGroups(s, s.fresh)
 		}
-		var diffs []int64
-		switch {
-		case d.Diffs != nil:
-			diffs = d.Diffs[lo : lo+n]
-		case n <= len(ones):
-			diffs = ones[:n]
-		default:
-			diffs = make([]int64, n)
-			for i := range diffs {
-				diffs[i] = 1
+		diffs := s.diffs[:n]
+		if d.Diffs == nil {
+			diffs = allOnes(n)
+		} else {
+			for i, r := range rows {
+				diffs[i] = d.Diffs[r]
 			}
 		}
 		s.touch(hs, s.gids[:n], diffs)
@@ -108,12 +107,25 @@ func (s *reducePart) consume(d *Part) {
 	}
 }
 
+// allOnes is n diffs of rows that all have diff 1. They are only read.
+func allOnes(n int) []int64 {
+	if n <= len(ones) {
+		return ones[:n]
+	}
+	m := make([]int64, n)
+	for i := range m {
+		m[i] = 1
+	}
+	return m
+}
+
 func (s *reducePart) room(n int) {
-	if cap(s.rows) >= n {
+	if len(s.gids) >= n {
 		return
 	}
-	buf := make([]uint32, 3*n)
-	s.rows, s.hs, s.gids = buf[:n:n], buf[n:2*n:2*n], buf[2*n:]
+	buf := make([]uint32, 2*n)
+	s.hs, s.gids = buf[:n:n], buf[n:]
+	s.diffs = make([]int64, n)
 	s.ptrs = make([]unsafe.Pointer, n)
 	s.sel.rows = make([]uint32, n)
 	s.sel.ptrs = make([]unsafe.Pointer, n)
@@ -121,41 +133,49 @@ func (s *reducePart) room(n int) {
 }
 
 // touch keeps the slots of groups that are touched for the first time in the
-// epoch, counts their rows, and gives the places of their slots in s.ptrs.
+// epoch, and counts the rows of those at s.ptrs.
 func (s *reducePart) touch(hs, gids []uint32, diffs []int64) {
-	at := s.t.rest * 8
-	ptrs := s.ptrs[:len(gids)]
-	diffs, hs = diffs[:len(gids)], hs[:len(gids)]
-	for i, gid := range gids {
-		p := s.t.at(gid)
-		q := unsafe.Add(p, at)
-		if *header(p)&groupTouched == 0 {
-			s.touchFirst(gid, hs[i], p)
+	n := len(gids)
+	ptrs, diffs, hs := s.ptrs[:n], diffs[:n], hs[:n]
+	s.touched = slices.Grow(s.touched, n)
+	s.old = slices.Grow(s.old, n*s.plan.slots)
+	back := -s.t.rest*8 + 4 // from the slots to the flags
+	for i, q := range ptrs {
+		if f := (*uint32)(unsafe.Add(q, back)); *f&groupTouched == 0 {
+			s.touchFirst(gids[i], hs[i], f, q)
 		}
 		*(*int64)(q) += diffs[i]
-		ptrs[i] = q
 	}
 }
 
-func (s *reducePart) touchFirst(gid, hash uint32, p unsafe.Pointer) {
-	s.touched = append(s.touched, touchedGroup{gid, hash})
-	h := header(p)
-	*h |= uint32(len(s.touched))
-	if s.durable && *h&groupDirty == 0 {
-		*h |= groupDirty
+// touchFirst keeps the slots at q of a group with flags f. There is room.
+func (s *reducePart) touchFirst(gid, hash uint32, f *uint32, q unsafe.Pointer) {
+	k := len(s.touched)
+	s.touched = s.touched[:k+1]
+	s.touched[k] = touchedGroup{gid, hash}
+	*f |= uint32(k + 1)
+	if s.durable && *f&groupDirty == 0 {
+		*f |= groupDirty
 		s.dirty = append(s.dirty, gid)
 	}
 	n, l := s.plan.slots, len(s.old)
-	if cap(s.old)-l < n {
-		s.old = slices.Grow(s.old, max(n, l))
-	}
 	s.old = s.old[:l+n]
-	slots := unsafe.Slice((*uint64)(unsafe.Add(p, s.t.rest*8)), n)
-	for i, w := range slots {
-		s.old[l+i] = w
+	dst := unsafe.Pointer(&s.old[l])
+	for i := range n {
+		*wordAt(dst, i) = *wordAt(q, i)
 	}
 	if len(s.plan.spills) > 0 {
-		s.pools.cloneSpills(s.plan.spills, unsafe.Pointer(&s.old[l]))
+		s.pools.cloneSpills(s.plan.spills, dst)
+	}
+}
+
+// touchOne is touch of one group, without a row.
+func (s *reducePart) touchOne(gid, hash uint32) {
+	s.touched = slices.Grow(s.touched, 1)
+	s.old = slices.Grow(s.old, s.plan.slots)
+	p := s.t.at(gid)
+	if f := header(p); *f&groupTouched == 0 {
+		s.touchFirst(gid, hash, f, unsafe.Add(p, s.t.rest*8))
 	}
 }
 

@@ -19,6 +19,7 @@ type valuePart struct {
 
 	runs              keyRuns
 	gids, fresh, rows []uint32
+	ptrs              []unsafe.Pointer
 	enc               []uint64
 }
 
@@ -112,10 +113,10 @@ func (s *reducePart) consumeValueChunk(v *valuePart, b *trace.Batch, i int) {
 	c := b.Chunk(i)
 	k := len(s.plan.keyCols)
 	open := v.runs.find(b, i, v.src.keys)
-	if cap(v.gids) < len(v.runs.firsts) {
-		v.gids = make([]uint32, len(v.runs.firsts))
+	if n := len(v.runs.firsts); len(v.gids) < n {
+		v.gids, v.ptrs = make([]uint32, n), make([]unsafe.Pointer, n)
 	}
-	v.fresh = s.t.probe(c.Cols[:k], v.runs.hs, v.runs.firsts, v.gids, v.fresh[:0])
+	v.fresh = s.t.probe(c.Cols[:k], v.runs.hs, v.runs.firsts, v.gids, v.ptrs, v.fresh[:0])
 	vals := c.Cols[k : k+1]
 	codec := v.pre[0].rows
 	if cap(v.enc) < c.N*codec.words {
@@ -127,10 +128,10 @@ func (s *reducePart) consumeValueChunk(v *valuePart, b *trace.Batch, i int) {
 	}
 	codec.encode(vals, v.rows[:c.N], v.enc)
 	for g, first := range v.runs.firsts {
-		gid, lo, n := v.gids[g], int(first), int(v.runs.ends[g]-first)
-		p := s.t.at(gid)
+		lo, n := int(first), int(v.runs.ends[g]-first)
+		p := unsafe.Add(v.ptrs[g], -s.t.rest*8)
 		if *header(p)&groupTouched == 0 {
-			s.touchFirst(gid, v.runs.hs[g], p)
+			s.touchOne(v.gids[g], v.runs.hs[g])
 		}
 		diff := func(i int) int64 { return c.Diff(lo + i) }
 		for i := range v.pre {

@@ -95,18 +95,23 @@ func (t *topK) Step(x *Context) {
 		rows += d.N
 	}
 	if t.opts.AppendOnly || t.trace == nil && !retracts(in) {
-		parts := x.Exchange(in, t.layout.key)
+		cut := x.scatter(in, t.layout.key)
+		laid := make([][]*columnar.Vec, len(in))
+		for i, d := range in {
+			laid[i] = t.layout.lay(&d.Batch).Cols[len(t.layout.key):]
+		}
 		x.ForEach(rows, func(i int, out *Emitter) {
-			if len(parts[i]) == 0 {
+			if cut.rows(i) == 0 {
 				return
 			}
 			s := t.part(i)
 			s.plain = t.opts.Offset == 0 && !t.opts.WithTies && !t.opts.RowNumber && !s.many()
-			for _, d := range parts[i] {
-				s.offer(&d)
+			for j := range cut.deltas {
+				s.offer(&cut.deltas[j], i, laid[j])
 			}
 			s.finish(out)
 		})
+		cut.release()
 		return
 	}
 	laid := make([]*dataflow.Delta, len(in))

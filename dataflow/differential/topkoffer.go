@@ -16,23 +16,31 @@ const manyRows = 256
 
 func (s *topPart) many() bool { return s.pre.need > manyRows }
 
-// offer takes rows of a delta that only adds, with the hashes of their groups.
-func (s *topPart) offer(d *Part) {
-	keys := make([]*columnar.Vec, len(s.op.layout.key))
-	for i, c := range s.op.layout.key {
-		keys[i] = d.Cols[c]
+// offer takes the rows of partition i of a delta that only adds. vals are the
+// layout's columns after the key.
+func (s *topPart) offer(d *scattered, i int, vals []*columnar.Vec) {
+	all := d.part(i)
+	if len(all) == 0 {
+		return
 	}
-	laid := s.op.layout.lay(&d.Batch)
-	vals := laid.Cols[len(keys):]
+	keys := pickCols(nil, d.Cols, s.op.layout.key)
 	w := s.op.rows.words
 	step := probeChunk
 	if s.many() || s.op.cold {
 		step = columnar.ChunkRows
 	}
-	for lo := 0; lo < d.N; lo += step {
-		n := min(step, d.N-lo)
-		rows, hs := s.chunk(lo, n, d.Hash)
-		s.fresh = s.t.probe(keys, hs, rows, s.gids, s.fresh[:0])
+	for lo := 0; lo < len(all); lo += step {
+		rows := all[lo:min(lo+step, len(all))]
+		n := len(rows)
+		if cap(s.runs.hs) < n {
+			s.runs.hs = make([]uint32, n)
+		}
+		s.room(n)
+		hs := s.runs.hs[:n]
+		for i, r := range rows {
+			hs[i] = uint32(d.hash[r])
+		}
+		s.fresh = s.t.probe(keys, hs, rows, s.gids, s.ptrs, s.fresh[:0])
 		if s.op.cold && len(s.fresh) > 0 {
 			s.loadGroups()
 		}
@@ -46,30 +54,13 @@ func (s *topPart) offer(d *Part) {
 			continue
 		}
 		for i, r := range rows {
-			gid := s.gids[i]
-			p := s.t.at(gid)
+			p := unsafe.Add(s.ptrs[i], -s.t.rest*8)
 			row := unsafe.Pointer(&s.enc[i*w])
 			if diff := d.Diff(int(r)); diff > 0 && s.wanted(p, row, vals, int(r)) {
-				s.accept(gid, hs[i], p, row, diff, vals, int(r))
+				s.accept(s.gids[i], hs[i], p, row, diff, vals, int(r))
 			}
 		}
 	}
-}
-
-// chunk gives the numbers of rows lo to lo+n, and the low halves of their hashes.
-func (s *topPart) chunk(lo, n int, hash []uint64) (rows, hs []uint32) {
-	if cap(s.runs.firsts) < n {
-		s.runs.firsts, s.runs.hs = make([]uint32, n), make([]uint32, n)
-	}
-	if cap(s.gids) < n {
-		s.gids = make([]uint32, n)
-	}
-	rows, hs, s.gids = s.runs.firsts[:n], s.runs.hs[:n], s.gids[:n]
-	for i := range rows {
-		rows[i] = uint32(lo + i)
-		hs[i] = uint32(hash[lo+i])
-	}
-	return rows, hs
 }
 
 // The words of a group's row after its prefix, for input that only adds: the sum
@@ -171,12 +162,12 @@ func (s *topPart) setBound(p unsafe.Pointer) {
 }
 
 // offerMany puts the rows of a chunk that are wanted in their places all at once.
-func (s *topPart) offerMany(d *Part, rows, hs []uint32, vals []*columnar.Vec) {
+func (s *topPart) offerMany(d *scattered, rows, hs []uint32, vals []*columnar.Vec) {
 	type candidate struct{ gid, hash, row uint32 }
 	var cs []candidate
 	w := s.op.rows.words
 	for i, r := range rows {
-		p := s.t.at(s.gids[i])
+		p := unsafe.Add(s.ptrs[i], -s.t.rest*8)
 		if d.Diff(int(r)) > 0 && s.wanted(p, unsafe.Pointer(&s.enc[i*w]), vals, int(r)) {
 			cs = append(cs, candidate{s.gids[i], hs[i], r})
 		}

@@ -37,6 +37,7 @@ type topPart struct {
 
 	runs              keyRuns
 	gids, fresh, rows []uint32
+	ptrs              []unsafe.Pointer
 	enc               []uint64
 	keySel, rowSel    []uint32
 	few               rowCodec // of the order columns only
@@ -95,10 +96,8 @@ func (s *topPart) consumeChunk(b *trace.Batch, i int, goesOn bool) (open bool) {
 	c := b.Chunk(i)
 	k := len(s.op.layout.key)
 	open = s.runs.find(b, i, s.src.keys)
-	if cap(s.gids) < len(s.runs.firsts) {
-		s.gids = make([]uint32, len(s.runs.firsts))
-	}
-	s.fresh = s.t.probe(c.Cols[:k], s.runs.hs, s.runs.firsts, s.gids, s.fresh[:0])
+	s.room(len(s.runs.firsts))
+	s.fresh = s.t.probe(c.Cols[:k], s.runs.hs, s.runs.firsts, s.gids, s.ptrs, s.fresh[:0])
 	if s.op.cold {
 		s.loadPrefixes()
 	}
@@ -109,7 +108,7 @@ func (s *topPart) consumeChunk(b *trace.Batch, i int, goesOn bool) (open bool) {
 	for g, first := range s.runs.firsts {
 		lo, n := int(first), int(s.runs.ends[g]-first)
 		gid := s.gids[g]
-		p := s.t.at(gid)
+		p := unsafe.Add(s.ptrs[g], -s.t.rest*8)
 		h := s.ref(p)
 		enc := s.enc[lo*w:]
 		if !(goesOn && g == 0) && h.more() && h.len() > 0 &&
@@ -126,6 +125,13 @@ func (s *topPart) consumeChunk(b *trace.Batch, i int, goesOn bool) (open bool) {
 	}
 	s.src.batches = s.src.batches[:len(s.src.batches)-1]
 	return open
+}
+
+// room makes room for n groups.
+func (s *topPart) room(n int) {
+	if len(s.gids) < n {
+		s.gids, s.ptrs = make([]uint32, n), make([]unsafe.Pointer, n)
+	}
 }
 
 // encode encodes the first n rows of vals.
