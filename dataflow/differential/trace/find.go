@@ -179,7 +179,7 @@ func (b *Batch) Locate(hashes []uint64, lo, hi []uint32) {
 }
 
 // mergeRatio is how many rows a probe may pass over before searching is cheaper.
-const mergeRatio = 8
+const mergeRatio = 16
 
 // locateSearching is Locate by interpolation, in two passes so that the first
 // look at each place is independent of the others.
@@ -224,6 +224,9 @@ func (b *Batch) locateMerging(hashes []uint64, lo, hi []uint32, from int) {
 		hs := b.chunks[c].Hash
 		for i < len(hashes) {
 			h := hashes[i]
+			for j+4 <= len(hs) && hs[j+3] < h {
+				j += 4
+			}
 			for j < len(hs) && hs[j] < h {
 				j++
 			}

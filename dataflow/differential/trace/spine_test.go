@@ -198,8 +198,11 @@ func BenchmarkLocate(b *testing.B) {
 			bs = append(bs, build(pairs, 1, fresh(r, 1<<16)))
 		}
 		big := mergeAll(pairs, bs)
-		for _, probes := range []int{1000, 1 << 14} {
-			p := build(pairs, 1, fresh(r, probes)).chunks[0].Hash
+		for _, probes := range []int{1000, 1 << 14, 1 << 16} {
+			var p []uint64
+			for _, c := range build(pairs, 1, fresh(r, probes)).chunks {
+				p = append(p, c.Hash...)
+			}
 			lo, hi := make([]uint32, probes), make([]uint32, probes)
 			b.Run(fmt.Sprintf("rows=%d/probes=%d", rows, probes), func(b *testing.B) {
 				for b.Loop() {

@@ -170,7 +170,7 @@ var layouts = []*Layout{
 func TestSpine(t *testing.T) {
 	r := seeded(t)
 	for li, l := range layouts {
-		for round := range 6 {
+		for round := range 4 {
 			t.Run(fmt.Sprintf("layout=%d/round=%d", li, round), func(t *testing.T) { testSpine(t, r, l) })
 		}
 	}
