@@ -538,11 +538,21 @@ func (s *Session) searchPath() []string {
 	return out
 }
 
+// setConfig is set_config(): it gives the value that is in force then.
+func (s *Session) setConfig(name, value string, local bool) (string, error) {
+	if err := s.set.set(name, value, local); err != nil {
+		return "", err
+	}
+	value, _ = s.set.get(name)
+	return value, nil
+}
+
 // exprContext is what expressions of a statement may depend on.
 func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
 		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
-		SearchPath: s.searchPath(), Setting: s.set.get, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
+		SearchPath: s.searchPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
+		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID),
 	}
 	x.Now = x.Statement
 	if s.tx != nil && s.tx.explicit {
