@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -52,7 +53,6 @@ type jsonColumn struct {
 	class jsonClass
 	elem  *jsonColumn // of arrays
 	lower bool        // the field's name has no upper-case letters
-	head  string      // the field's name as a key, with quotes and colon, if it needs no escapes
 }
 
 // jsonDecoder implements Decoder.
@@ -61,9 +61,9 @@ type jsonDecoder struct {
 	cols   []jsonColumn
 	byName map[string]int
 	times  TimeUnit
-	// order is the column of each member of the last record, -1 for none:
-	// records of one producer have their members in the same order.
-	order []int
+	// order is the members of the last record: those of one producer come in
+	// the same order.
+	order []jsonMember
 	exact []bool // whether a column was filled by its exact name in this record
 	fold  []byte
 	list  [columnar.KindBytes + 1]*columnar.Builder
@@ -87,10 +87,7 @@ func NewJSON(o JSONOptions) Decoder {
 }
 
 func newJSONColumn(c Column) jsonColumn {
-	j := jsonColumn{Column: c, class: jsonOther, lower: c.Field == strings.ToLower(c.Field), head: "\x00"}
-	if !strings.ContainsFunc(c.Field, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
-		j.head = `"` + c.Field + `":`
-	}
+	j := jsonColumn{Column: c, class: jsonOther, lower: c.Field == strings.ToLower(c.Field)}
 	switch c.Type.OID {
 	case types.OIDText:
 		j.class = jsonText
@@ -190,32 +187,47 @@ func (d *jsonDecoder) null(c *jsonColumn, b *columnar.Builder) {
 	b.Null()
 }
 
+// jsonMember is a member of a record: its key as written, with quotes and
+// colon, and its column, < 0 for none.
+type jsonMember struct {
+	head []byte
+	col  int
+}
+
 // member reads the key of member k and finds its column, -1 if it is to be
 // passed over.
 func (d *jsonDecoder) member(k int) int {
-	if k < len(d.order) {
-		if c := d.order[k]; c >= 0 && d.next() == '"' {
-			head := d.cols[c].head
-			if end := d.pos + len(head); end <= len(d.buf) && string(d.buf[d.pos:end]) == head {
-				d.pos = end
-				d.exact[c] = true
-				return c
-			}
+	c := d.next()
+	if k == len(d.order) {
+		d.order = append(d.order, jsonMember{col: -1})
+	}
+	m := &d.order[k]
+	from := d.pos
+	if end := from + len(m.head); c == '"' && end <= len(d.buf) && end > from && bytes.Equal(d.buf[from:end], m.head) {
+		d.pos = end
+		if m.col >= 0 {
+			d.exact[m.col] = true
 		}
-	} else {
-		d.order = append(d.order, -1)
+		return m.col
 	}
 	key := d.key()
 	if d.reason != "" {
 		return -1
 	}
-	c, ok := d.byName[string(key)]
-	if ok {
-		d.exact[c] = true
-		d.order[k] = c
-		return c
+	col, folded := d.find(key)
+	if m.head = m.head[:0]; !folded && d.pos-from == len(key)+3 { // neither escapes nor spaces
+		m.head = append(m.head, d.buf[from:d.pos]...)
+		m.col = col
 	}
-	d.order[k] = -1
+	return col
+}
+
+// find is the column of a key, and whether only ignoring case finds one.
+func (d *jsonDecoder) find(key []byte) (col int, folded bool) {
+	if c, ok := d.byName[string(key)]; ok {
+		d.exact[c] = true
+		return c, false
+	}
 	d.fold = d.fold[:0]
 	for _, x := range key {
 		if x >= 'A' && x <= 'Z' {
@@ -223,10 +235,14 @@ func (d *jsonDecoder) member(k int) int {
 		}
 		d.fold = append(d.fold, x)
 	}
-	if c, ok = d.byName[string(d.fold)]; ok && d.cols[c].lower && !d.exact[c] {
-		return c
+	c, ok := d.byName[string(d.fold)]
+	switch {
+	case !ok || !d.cols[c].lower:
+		return -1, false
+	case d.exact[c]: // the exact name has been here
+		return -1, true
 	}
-	return -1
+	return c, true
 }
 
 // wrongKind says that a kind of value cannot become the column's type.
