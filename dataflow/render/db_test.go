@@ -50,7 +50,7 @@ func session() *expr.Context {
 	return &expr.Context{Now: now, Statement: now, Location: time.UTC, User: "postgres", Database: "test"}
 }
 
-// exec runs CREATE TABLE, INSERT and DELETE.
+// exec runs CREATE TABLE, INSERT, UPDATE and DELETE.
 func (d *db) exec(t testing.TB, text string) {
 	t.Helper()
 	stmts, err := parser.Parse(text)
@@ -71,6 +71,8 @@ func (d *db) exec(t testing.TB, text string) {
 			d.change(t, b.Table.ID, b.Rel, 1)
 		case *planner.Delete:
 			d.change(t, b.Table.ID, b.Rel, -1)
+		case *planner.Update:
+			d.update(t, b)
 		default:
 			t.Fatalf("%s: a test cannot %T", text, b)
 		}
@@ -85,7 +87,11 @@ func (d *db) create(t testing.TB, text string, n *parser.CreateTable) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		o.Columns = append(o.Columns, catalog.Column{Name: c.Name, Type: typ, NotNull: c.NotNull || c.PrimaryKey})
+		col := catalog.Column{Name: c.Name, Type: typ, NotNull: c.NotNull || c.PrimaryKey}
+		if c.Default != nil {
+			col.Default = c.Default.SQL
+		}
+		o.Columns = append(o.Columns, col)
 		if c.PrimaryKey {
 			o.PrimaryKey = []int{i}
 		}
@@ -96,20 +102,45 @@ func (d *db) create(t testing.TB, text string, n *parser.CreateTable) {
 
 // change adds the rows of rel to a table with a diff.
 func (d *db) change(t testing.TB, id plan.ObjectID, rel plan.Rel, diff int64) {
+	tab := d.tables[id]
+	var ds []*dataflow.Delta
+	d.rows(t, rel, len(tab.obj.Columns), func(b *columnar.Batch) {
+		ds = append(ds, &dataflow.Delta{Batch: *b, Diffs: slices.Repeat([]int64{diff}, b.N)})
+	})
+	tab.deltas = append(tab.deltas, ds...)
+}
+
+// update takes the old rows away and adds the new ones.
+func (d *db) update(t testing.TB, u *planner.Update) {
+	tab := d.tables[u.Table.ID]
+	n := len(tab.obj.Columns)
+	halves := [2][]int{}
+	for i := range 2 * n {
+		halves[i/n] = append(halves[i/n], i)
+	}
+	var ds []*dataflow.Delta
+	d.rows(t, u.Rel, 2*n, func(b *columnar.Batch) {
+		for i, diff := range []int64{-1, 1} {
+			ds = append(ds, &dataflow.Delta{Batch: b.Select(halves[i]), Diffs: slices.Repeat([]int64{diff}, b.N)})
+		}
+	})
+	tab.deltas = append(tab.deltas, ds...)
+}
+
+// rows runs a bound plan for its first n columns.
+func (d *db) rows(t testing.TB, rel plan.Rel, n int, f func(b *columnar.Batch)) {
+	t.Helper()
 	r, err := planner.Optimize(rel, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab := d.tables[id]
-	var ds []*dataflow.Delta
-	err = render.RunOnce(context.Background(), r, d, render.Options{Context: session(), Columns: len(tab.obj.Columns)}, func(b *columnar.Batch) error {
-		ds = append(ds, &dataflow.Delta{Batch: *b, Diffs: slices.Repeat([]int64{diff}, b.N)})
+	err = render.RunOnce(context.Background(), r, d, render.Options{Context: session(), Columns: n}, func(b *columnar.Batch) error {
+		f(b)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.deltas = append(tab.deltas, ds...)
 }
 
 // Snapshot implements render.Reader.

@@ -59,7 +59,6 @@ type Query struct {
 	// first use; DeepDeps also those that the views among them use.
 	Deps     []plan.ObjectID
 	DeepDeps []plan.ObjectID
-	ties     bool
 }
 
 // Insert is a bound INSERT: Rel yields whole new rows of Table, with all its

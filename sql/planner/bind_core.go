@@ -213,7 +213,7 @@ func (b *binder) finishParams() ([]types.Type, error) {
 		switch {
 		case p != nil && p.Typ.OID != types.OIDUnknown:
 			out[i] = types.Of(p.Typ.OID)
-		case p == nil && i < len(b.ctx.ParamTypes) && b.ctx.ParamTypes[i] != 0:
+		case p == nil && i < len(b.ctx.ParamTypes) && b.ctx.ParamTypes[i] != 0 && b.ctx.ParamTypes[i] != types.OIDUnknown:
 			out[i] = types.Of(b.ctx.ParamTypes[i])
 		default:
 			e := pgerror.New(pgerror.IndeterminateDatatype, "could not determine data type of parameter $%d", i+1)

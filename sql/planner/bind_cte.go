@@ -124,7 +124,6 @@ type cte struct {
 	// of a recursive one, while its recursive part is bound:
 	recID   int
 	recCols []plan.Column
-	uses    int
 }
 
 type cteState uint8
@@ -265,7 +264,6 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 		return nil, pgerror.New(pgerror.InvalidRecursion,
 			"recursive reference to query \"%s\" must not appear within its non-recursive term", c.name).At(pos)
 	case c.state == cteRecursing:
-		c.uses++
 		rel = &plan.LocalGet{ID: c.recID, Cols: c.recCols}
 	case c.shared != nil:
 		rel = c.shared.ref()

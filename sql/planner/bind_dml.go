@@ -37,7 +37,7 @@ func (b *binder) target(r *pg.RangeVar, verb string) (*target, error) {
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot %s %s \"%s\"", verb, o.Kind, o.Name).At(pos)
 	}
 	b.use(o)
-	e := objectEntry(o, b.ctx.Database)
+	e := objectEntry(o)
 	if err := e.rename(r.Alias, pos); err != nil {
 		return nil, err
 	}
@@ -595,7 +595,7 @@ func BindExpr(ctx *Context, text string, e *parser.Expr, table *catalog.Object, 
 	s := newScope(nil)
 	s.kind = everything(context)
 	if table != nil {
-		s.entries = []*entry{objectEntry(table, ctx.Database)}
+		s.entries = []*entry{objectEntry(table)}
 	}
 	x := exprBinder{binder: b, scope: s}
 	pos := b.pos(nodeLocation(e.Node))

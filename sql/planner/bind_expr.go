@@ -664,7 +664,7 @@ func orderedArray(rel plan.Rel, order []plan.SortKey, fn *expr.Aggregate, typ ty
 
 // comparedSubquery is `x op ANY|ALL (q)`, `x IN (q)` and `(a, b) op (q)`.
 func (x exprBinder) comparedSubquery(s *pg.SubLink, rel plan.Rel, pos int) (expr.Expr, error) {
-	left, err := x.expr(s.Testexpr)
+	left, err := x.operand(s.Testexpr)
 	if err != nil {
 		return nil, err
 	}

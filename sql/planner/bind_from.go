@@ -168,7 +168,7 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := objectEntry(o, f.ctx.Database)
+	e := objectEntry(o)
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
@@ -183,9 +183,9 @@ func plural(k catalog.Kind) string {
 }
 
 // objectEntry makes the entry of a relation of the catalog.
-func objectEntry(o *catalog.Object, database string) *entry {
+func objectEntry(o *catalog.Object) *entry {
 	e := &entry{
-		database: database, schema: o.Schema, name: o.Name, object: o,
+		schema: o.Schema, name: o.Name, object: o,
 		relVisible: true, colsVisible: true,
 	}
 	for i, c := range o.Columns {

@@ -35,13 +35,16 @@ func (x exprBinder) aExpr(e *pg.A_Expr) (expr.Expr, error) {
 	var left expr.Expr
 	var err error
 	if e.Lexpr != nil {
-		if left, err = x.expr(e.Lexpr); err != nil {
+		if left, err = x.operand(e.Lexpr); err != nil {
 			return nil, err
 		}
 	}
-	right, err := x.expr(e.Rexpr)
+	right, err := x.operand(e.Rexpr)
 	if err != nil {
 		return nil, err
+	}
+	if !isRow(left) || !isRow(right) {
+		left, right = asValue(left), asValue(right)
 	}
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
@@ -64,6 +67,33 @@ func (x exprBinder) operatorSchema(e *pg.A_Expr, op string, pos int) error {
 		return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", schema).At(pos)
 	}
 	return pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s.%s", schema, op).At(pos)
+}
+
+// operand binds an operand of a comparison. A row stays a list of fields, so
+// that its literals can take the types of the fields that they are compared to.
+func (x exprBinder) operand(n *pg.Node) (expr.Expr, error) {
+	r := n.GetRowExpr()
+	if r == nil {
+		return x.expr(n)
+	}
+	fields, err := x.rowFields(r.Args)
+	if err != nil {
+		return nil, err
+	}
+	return &expr.Row{Fields: fields, Typ: types.Record}, nil
+}
+
+func isRow(e expr.Expr) bool {
+	_, ok := e.(*expr.Row)
+	return ok
+}
+
+// asValue makes a record of a list of fields that is not compared to another.
+func asValue(e expr.Expr) expr.Expr {
+	if r, ok := e.(*expr.Row); ok && r.Names == nil {
+		return expr.NewRow(r.Fields)
+	}
+	return e
 }
 
 // operator applies an operator; rows are compared field by field.
@@ -156,26 +186,30 @@ func (x exprBinder) lexicographic(op string, l, r []expr.Expr, pos int) (expr.Ex
 
 // in binds `x [NOT] IN (list)`.
 func (x exprBinder) in(e *pg.A_Expr, op string, pos int) (expr.Expr, error) {
-	left, err := x.expr(e.Lexpr)
+	left, err := x.operand(e.Lexpr)
 	if err != nil {
 		return nil, err
 	}
 	not := op == "<>"
 	items := e.Rexpr.GetList().GetItems()
-	list, err := x.exprs(items)
-	if err != nil {
-		return nil, err
+	list := make([]expr.Expr, len(items))
+	rows := isRow(left)
+	for i, n := range items {
+		if list[i], err = x.operand(n); err != nil {
+			return nil, err
+		}
+		rows = rows && isRow(list[i])
 	}
-	row, isRow := left.(*expr.Row)
-	if !isRow {
-		return expr.NewIn(left, list, not, pos)
+	if !rows {
+		for i := range list {
+			list[i] = asValue(list[i])
+		}
+		return expr.NewIn(asValue(left), list, not, pos)
 	}
+	row := left.(*expr.Row)
 	parts := make([]expr.Expr, len(list))
 	for i, it := range list {
-		r, ok := it.(*expr.Row)
-		if !ok {
-			return expr.NewIn(left, list, not, pos)
-		}
+		r := it.(*expr.Row)
 		if parts[i], err = x.compareRows("=", row.Fields, r.Fields, pos); err != nil {
 			return nil, err
 		}

@@ -13,10 +13,10 @@ import (
 // entry is one relation of a FROM clause under the name by which it is known:
 // PostgreSQL's range table entry with its name space.
 type entry struct {
-	database, schema string // of a relation without an alias
-	name             string // "" for a join without an alias
-	object           *catalog.Object
-	columns          []entryColumn
+	schema  string // of a relation without an alias
+	name    string // "" for a join without an alias
+	object  *catalog.Object
+	columns []entryColumn
 	// relVisible: its name can qualify columns. colsVisible: its columns can be
 	// named without qualification (those that are not merged away by USING).
 	relVisible, colsVisible bool
@@ -554,7 +554,7 @@ func (e *entry) rename(a *pg.Alias, pos int) error {
 	if a == nil {
 		return nil
 	}
-	e.name, e.schema, e.database = a.Aliasname, "", ""
+	e.name, e.schema = a.Aliasname, ""
 	names := listNames(a.Colnames)
 	i := 0
 	for j := range e.columns {
