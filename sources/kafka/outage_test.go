@@ -32,7 +32,9 @@ type ownBroker struct {
 }
 
 // startOwnBroker starts a broker of the kind that scripts/services.sh installs.
-func startOwnBroker(t *testing.T, extra ...string) *ownBroker {
+// more, if not nil, gives further properties (later ones count) and arguments
+// for formatting its storage.
+func startOwnBroker(t *testing.T, more func(b *ownBroker, controller int) (props string, format []string)) *ownBroker {
 	t.Helper()
 	service(t, "STREAMDB_TEST_KAFKA")
 	jars, err := filepath.Abs("../../.deps/kafka")
@@ -46,6 +48,7 @@ func startOwnBroker(t *testing.T, extra ...string) *ownBroker {
 		t.Skip("Kafka is not installed in .deps")
 	}
 	b := &ownBroker{t: t, dir: t.TempDir(), jars: jars + "/*", port: freePort(t)}
+	controller := freePort(t)
 	props := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
@@ -57,14 +60,17 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 auto.create.topics.enable=false
-`, b.port, freePort(t), b.dir)
-	for _, line := range extra {
-		props += line + "\n"
+`, b.port, controller, b.dir)
+	args := []string{"-cp", b.jars, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", b.dir + "/server.properties"}
+	if more != nil {
+		p, format := more(b, controller)
+		props += p
+		args = append(args, format...)
 	}
 	if err := os.WriteFile(b.dir+"/server.properties", []byte(props), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("java", "-cp", b.jars, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", b.dir+"/server.properties").CombinedOutput(); err != nil {
+	if out, err := exec.Command("java", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b.start()
@@ -129,7 +135,7 @@ func (b *ownBroker) stop() {
 // TestBrokerOutage goes on by itself when the broker returns, tells that it is
 // gone meanwhile, and neither loses nor repeats a record.
 func TestBrokerOutage(t *testing.T) {
-	b := startOwnBroker(t)
+	b := startOwnBroker(t, nil)
 	c := clusterAt(t, b.addr())
 	c.create("t", 2, nil)
 	c.produce(rec("t", 0, "-", "a"), rec("t", 1, "-", "b"))
