@@ -127,6 +127,10 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 			return nil, err
 		}
 		return expr.NewRow(fields), nil
+	case *pg.Node_JsonIsPredicate, *pg.Node_JsonFuncExpr, *pg.Node_JsonObjectConstructor, *pg.Node_JsonArrayConstructor,
+		*pg.Node_JsonArrayQueryConstructor, *pg.Node_JsonObjectAgg, *pg.Node_JsonArrayAgg, *pg.Node_JsonParseExpr,
+		*pg.Node_JsonScalarExpr, *pg.Node_JsonSerializeExpr:
+		return nil, pgerror.Unsupported("SQL/JSON")
 	case nil:
 		return nil, pgerror.New(pgerror.SyntaxError, "an expression is missing")
 	}
@@ -510,11 +514,8 @@ func (x exprBinder) collate(c *pg.CollateClause) (expr.Expr, error) {
 	if err := checkCollation(names, pos); err != nil {
 		return nil, err
 	}
-	if e, err = textIfUnknown(e); err != nil {
-		return nil, err
-	}
 	switch cat := e.Type().OID.Category(); {
-	case cat == 'S', e.Type().OID.IsArray():
+	case cat == 'S', e.Type().OID.IsArray(), e.Type().OID == types.OIDUnknown:
 	default:
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", e.Type()).At(pos)
 	}
