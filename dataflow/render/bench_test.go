@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/sql/planner"
 )
@@ -96,6 +97,69 @@ func BenchmarkPlanJoins(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// bigDB has a table of n rows in chunks, its columns in a cheap pattern.
+func bigDB(b *testing.B, n int) *db {
+	d := newDB()
+	d.exec(b, "CREATE TABLE f (id int, k int, v bigint, s text) APPEND ONLY; CREATE TABLE dim (k int PRIMARY KEY, g int)")
+	const chunk = 1 << 16
+	for at := 0; at < n; at += chunk {
+		m := min(chunk, n-at)
+		id, k, v := make([]int32, m), make([]int32, m), make([]int64, m)
+		s := columnar.NewBuilder(columnar.KindBytes, m)
+		for i := range m {
+			r := uint32(at+i) * 2654435761
+			id[i], k[i], v[i] = int32(at+i), int32(r%10000), int64(r%1000)
+			s.String(names[r%uint32(len(names))])
+		}
+		d.tables[1].deltas = append(d.tables[1].deltas, &dataflow.Delta{Batch: columnar.Batch{N: m, Cols: []*columnar.Vec{
+			columnar.FromSlice(id, nil), columnar.FromSlice(k, nil), columnar.FromSlice(v, nil), s.Build(),
+		}}})
+	}
+	k, g := make([]int32, 10000), make([]int32, 10000)
+	for i := range k {
+		k[i], g[i] = int32(i), int32(i%100)
+	}
+	d.tables[2].deltas = []*dataflow.Delta{{Batch: columnar.Batch{N: len(k), Cols: []*columnar.Vec{
+		columnar.FromSlice(k, nil), columnar.FromSlice(g, nil),
+	}}}}
+	return d
+}
+
+var names = []string{"apple", "pear", "plum", "cherry", "quince", "medlar", "sloe"}
+
+// BenchmarkOnce measures one-off queries over a million rows.
+func BenchmarkOnce(b *testing.B) {
+	const n = 1 << 20
+	d := bigDB(b, n)
+	for _, q := range []struct{ name, sql string }{
+		{"filter", "SELECT id, v + 1 FROM f WHERE v < 500"},
+		{"group", "SELECT k, count(*), sum(v) FROM f GROUP BY k"},
+		{"grouptext", "SELECT s, count(*), max(v) FROM f GROUP BY s"},
+		{"join", "SELECT dim.g, sum(f.v) FROM f JOIN dim ON f.k = dim.k GROUP BY dim.g"},
+		{"sortlimit", "SELECT id, v FROM f ORDER BY v DESC, id LIMIT 10"},
+		{"sort", "SELECT id FROM f ORDER BY v, id"},
+		{"topk", "SELECT * FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM f) q WHERE n <= 3"},
+		{"distinct", "SELECT count(DISTINCT k) FROM f"},
+	} {
+		bound, err := d.bind(q.sql)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rel, err := planner.Optimize(bound.Rel, planner.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(q.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := render.RunOnce(context.Background(), rel, d, render.Options{Context: session()}, discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
 		})
 	}
 }

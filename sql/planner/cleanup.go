@@ -66,12 +66,6 @@ func empty(cols []plan.Column) plan.Rel {
 	return c
 }
 
-// isUnit reports whether r is the one row without columns.
-func isUnit(r plan.Rel) bool {
-	c, ok := r.(*plan.Constant)
-	return ok && len(c.Cols) == 0 && c.Rows.N == 1 && c.Diffs == nil
-}
-
 // FuseProjects: a projection of a projection is one, unless it would compute
 // something twice, or a volatile function another number of times.
 //

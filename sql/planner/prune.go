@@ -30,16 +30,6 @@ func allColumns(n int) columnSet {
 	return s
 }
 
-func (s columnSet) list() []int {
-	out := make([]int, 0, len(s))
-	for i, ok := range s {
-		if ok {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 func (s columnSet) all() bool { return !slices.Contains(s, false) }
 
 // add adds the columns of expressions.

@@ -80,16 +80,6 @@ func mapRefs(e expr.Expr, col func(c *expr.Column) expr.Expr, outer outerFunc) e
 	return expr.MapChildren(e, func(c expr.Expr) expr.Expr { return mapRefs(c, col, outer) })
 }
 
-// deepenExpr is e, an expression over the columns of a scope, as seen one scope
-// deeper: its columns become outer columns.
-func deepenExpr(e expr.Expr) expr.Expr {
-	return mapRefs(e,
-		func(c *expr.Column) expr.Expr {
-			return &expr.OuterColumn{Depth: 1, Index: c.Index, Typ: c.Typ, Name: c.Name}
-		},
-		func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth+1) })
-}
-
 func atDepth(c *expr.OuterColumn, depth int) *expr.OuterColumn {
 	return &expr.OuterColumn{Depth: depth, Index: c.Index, Typ: c.Typ, Name: c.Name}
 }

@@ -364,11 +364,6 @@ func BindParams(r Rel, consts []*expr.Const) Rel {
 	})
 }
 
-// MapAll is r with every expression of every node replaced by f of it.
-func MapAll(r Rel, f func(expr.Expr) expr.Expr) Rel {
-	return Rewrite(r, func(n Rel) Rel { return MapExprs(n, f) })
-}
-
 // Ref is a reference to output column i of r.
 func Ref(r Rel, i int) *expr.Column { return RefTo(r.Columns(), i) }
 
