@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -194,6 +196,9 @@ func (c *compiler) makeCall(e *Call) (*node, error) {
 		}
 		return &node{op: opCall, call: e, args: []*node{arg}}, nil
 	}
+	if nullByStrictness(e) {
+		return &node{op: opConst, val: NullVec(e.Typ)}, nil
+	}
 	args, err := c.all(e.Args)
 	if err != nil {
 		return nil, err
@@ -208,6 +213,12 @@ func (c *compiler) makeCall(e *Call) (*node, error) {
 		return nil, pgerror.Unsupported("function " + e.Fn.Name)
 	}
 	return n, nil
+}
+
+// nullByStrictness reports whether a call is NULL whatever its other arguments
+// are; like PostgreSQL, one does not evaluate them then.
+func nullByStrictness(c *Call) bool {
+	return c.Fn.Strict && slices.ContainsFunc(c.Args, IsNullConst)
 }
 
 // eval computes n for the rows of f: a vector of f.n values, or of one that

@@ -312,6 +312,9 @@ func FoldLiterals(e Expr, ctx *Context) (Expr, error) {
 // columns and do not fail.
 func FoldConstants(e Expr) Expr {
 	return Rewrite(e, func(n Expr) Expr {
+		if c, ok := n.(*Call); ok && nullByStrictness(c) && !isPseudo(c.Typ.OID) {
+			return NullConst(c.Typ)
+		}
 		if !foldable(n) {
 			return n
 		}

@@ -244,27 +244,35 @@ func checkRound(ctx *Context, mfp MapFilterProject, b *columnar.Batch) (kept, fa
 	return out.N, len(errs), nil
 }
 
-// oneRow evaluates the program for one row by itself.
+// oneRow evaluates the program for one row by itself, one expression at a time.
 func oneRow(ctx *Context, mfp MapFilterProject, b *columnar.Batch, i int) (keep bool, vals []string, code string) {
-	one := MapFilterProject{}
-	for _, f := range mfp.Filters {
-		one.Filters = append(one.Filters, rowOf(f, b, i))
+	row := columnar.Batch{N: 1}
+	for k, v := range b.Cols {
+		row.Cols = append(row.Cols, ConstOf(genTypes[k], v, i).Val)
 	}
-	for _, f := range flattenAnd(one.Filters, nil) {
-		c, err := EvalConst(f, ctx)
+	eval := func(e Expr) (*columnar.Vec, string) {
+		p, err := Compile(MapFilterProject{Outputs: []Expr{e}})
 		if err != nil {
-			return false, nil, codeOf(err)
+			return nil, codeOf(err)
 		}
-		if c.Val.Null(0) || !c.Val.Bools()[0] {
-			return false, nil, ""
+		out, _, errs := p.Apply(ctx, &row, nil)
+		if len(errs) > 0 {
+			return nil, errs[0].Err.Code
+		}
+		return out.Cols[0], ""
+	}
+	for _, f := range flattenAnd(mfp.Filters, nil) {
+		v, code := eval(f)
+		if code != "" || v.Null(0) || !v.Bools()[0] {
+			return false, nil, code
 		}
 	}
 	for _, o := range mfp.Outputs {
-		c, err := EvalConst(rowOf(o, b, i), ctx)
-		if err != nil {
-			return false, nil, codeOf(err)
+		v, code := eval(o)
+		if code != "" {
+			return false, nil, code
 		}
-		vals = append(vals, valueText(o.Type(), c.Val, 0))
+		vals = append(vals, valueText(o.Type(), v, 0))
 	}
 	return true, vals, ""
 }

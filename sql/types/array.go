@@ -226,9 +226,12 @@ func CheckDims(dims []Dim) (int, error) {
 		if d.Len < 0 {
 			return 0, errArraySize()
 		}
-		if n *= int64(d.Len); n > maxArrayElems {
+		if n *= int64(d.Len); n > math.MaxInt32 {
 			return 0, errArraySize()
 		}
+	}
+	if n > maxArrayElems { // a dimension of length 0 makes up for another
+		return 0, errArraySize()
 	}
 	for _, d := range dims {
 		if int64(d.Lower)+int64(d.Len) > math.MaxInt32 {
