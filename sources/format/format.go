@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -187,12 +186,5 @@ func fastTimestamp(s []byte, zone bool) (ts int64, ok bool) {
 	return types.CivilDay(year, month, day)*types.MicrosPerDay + int64((h*60+m)*60+sec)*1_000_000 + int64(micros), true
 }
 
-// orList joins words for a message: a, b or c.
-func orList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-}
-
+// itoa is the text of a schema id.
 func itoa(n int32) string { return strconv.Itoa(int(n)) }

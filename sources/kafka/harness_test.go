@@ -89,6 +89,16 @@ func (c *cluster) create(name string, partitions int32, configs map[string]*stri
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	// The controller has it; the broker learns of it a little later.
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		ts, err := c.adm.ListTopics(context.Background(), name)
+		if err == nil && ts[name].Err == nil && len(ts[name].Partitions) == int(partitions) {
+			return
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("topic %s does not appear: %v", name, err)
+		}
+	}
 }
 
 // produce writes records in order.

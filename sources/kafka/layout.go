@@ -78,7 +78,6 @@ type discovery struct {
 	ctx      context.Context
 	registry *registry.Client
 	layout   layout
-	keyOf    []string // names of declared key columns that the record's key holds
 }
 
 // discover finds the columns of a new source: from the schema registry, or
