@@ -154,14 +154,26 @@ func Append[T Fixed](b *Builder, x T) {
 	*(*T)(b.grow()) = x
 }
 
-// Bool, Int16, … append one value of that kind.
-func (b *Builder) Bool(x bool)       { Append(b, x) }
-func (b *Builder) Int16(x int16)     { Append(b, x) }
-func (b *Builder) Int32(x int32)     { Append(b, x) }
-func (b *Builder) Int64(x int64)     { Append(b, x) }
+// Bool appends a value to a builder of that kind.
+func (b *Builder) Bool(x bool) { Append(b, x) }
+
+// Int16 appends a value to a builder of that kind.
+func (b *Builder) Int16(x int16) { Append(b, x) }
+
+// Int32 appends a value to a builder of that kind.
+func (b *Builder) Int32(x int32) { Append(b, x) }
+
+// Int64 appends a value to a builder of that kind.
+func (b *Builder) Int64(x int64) { Append(b, x) }
+
+// Float32 appends a value to a builder of that kind.
 func (b *Builder) Float32(x float32) { Append(b, x) }
+
+// Float64 appends a value to a builder of that kind.
 func (b *Builder) Float64(x float64) { Append(b, x) }
-func (b *Builder) U128(x U128)       { Append(b, x) }
+
+// U128 appends a value to a builder of that kind.
+func (b *Builder) U128(x U128) { Append(b, x) }
 
 // Bytes appends a copy of x.
 func (b *Builder) Bytes(x []byte) {

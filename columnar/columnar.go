@@ -45,6 +45,7 @@ func (k Kind) Width() int {
 	return 0
 }
 
+// String is the kind's name.
 func (k Kind) String() string {
 	switch k {
 	case KindBool:

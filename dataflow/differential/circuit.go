@@ -32,7 +32,8 @@ type Options struct {
 	// thrown away: operators take cheaper algorithms and keep no state.
 	Once bool
 	// Poll, if set, is called before each operator and each round of a
-	// recursion. It may panic to abandon the circuit.
+	// recursion, and from time to time within joins. It may panic to abandon
+	// the circuit.
 	Poll func()
 }
 
@@ -216,16 +217,44 @@ func (o *Output) Take() []*dataflow.Delta {
 // between two steps, as of this call: some operators write behind, and catch up
 // here. A checkpoint therefore calls Spines for itself, between two steps.
 func (c *Circuit) Spines() []*trace.Spine {
-	for _, n := range c.nodes {
-		if f, ok := n.op.(flusher); ok {
-			f.flush(c.epoch)
-		}
-	}
+	c.flush()
 	var out []*trace.Spine
 	for _, t := range c.traces {
 		out = append(out, t.Spines()...)
 	}
 	return out
+}
+
+// Forget drops what operators hold in memory in front of their traces, which they
+// then read again where they need it: for when memory is short. Cached is about
+// how many bytes that is.
+func (c *Circuit) Forget() {
+	c.flush()
+	for _, n := range c.nodes {
+		if f, ok := n.op.(flusher); ok {
+			f.Restored(c.epoch)
+		}
+	}
+}
+
+// Cached is the memory that Forget can free.
+func (c *Circuit) Cached() int64 {
+	var n int64
+	for _, node := range c.nodes {
+		if f, ok := node.op.(flusher); ok {
+			n += f.cached()
+		}
+	}
+	return n
+}
+
+// flush brings all traces up to date.
+func (c *Circuit) flush() {
+	for _, n := range c.nodes {
+		if f, ok := n.op.(flusher); ok {
+			f.flush(c.epoch)
+		}
+	}
 }
 
 // Restored must be called after the Spines were filled by Restore and before

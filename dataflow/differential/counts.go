@@ -128,6 +128,7 @@ func changedRows(ch *trace.Chunk, diffs []dataflow.Diff) *dataflow.Delta {
 // onceCounts is countMap in a circuit that runs once.
 type onceCounts struct{ f countFunc }
 
+// Step counts all there is.
 func (o onceCounts) Step(x *Context) {
 	d := Consolidated(x.node.out[0].kinds, x.In(0))
 	if d == nil {

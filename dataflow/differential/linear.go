@@ -32,6 +32,7 @@ func (c *Circuit) Map(s Stream, m Mapper, outKinds []columnar.Kind) (oks, errs S
 
 type mapOp struct{ m Mapper }
 
+// Step maps each delta.
 func (op mapOp) Step(x *Context) {
 	in := x.In(0)
 	rows := countRows(in)
@@ -79,6 +80,7 @@ func (c *Circuit) Concat(kinds []columnar.Kind, ss ...Stream) Stream {
 
 type concatOp struct{}
 
+// Step passes on all inputs.
 func (concatOp) Step(x *Context) {
 	for i := range x.node.in {
 		for _, d := range x.In(i) {
@@ -94,6 +96,7 @@ func (c *Circuit) Negate(s Stream) Stream {
 
 type negateOp struct{}
 
+// Step negates each delta.
 func (negateOp) Step(x *Context) {
 	for _, d := range x.In(0) {
 		x.Emit(0, negate(d))
@@ -117,6 +120,7 @@ func (c *Circuit) Consolidate(s Stream) Stream {
 
 type consolidateOp struct{}
 
+// Step makes one delta of all.
 func (consolidateOp) Step(x *Context) {
 	x.Emit(0, Consolidated(x.node.out[0].kinds, x.In(0)))
 }
