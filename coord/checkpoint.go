@@ -25,14 +25,11 @@ const mapBytes = 256 << 10
 // every collection and dataflow at one epoch, writes those that are new as
 // blocks, and commits their list with the sources' positions.
 type checkpointer struct {
-	mu       sync.Mutex // one checkpoint at a time
-	requests chan chan error
-	due      chan struct{}
+	mu  sync.Mutex // one checkpoint at a time
+	due chan struct{}
 
 	// Owned by the timeline.
-	dirty    bool // something was applied since the last checkpoint
-	last     time.Time
-	logBytes int64
+	dirty bool // something was applied since the last checkpoint
 
 	// What the last checkpoint holds, by object; owned by who holds mu.
 	written map[plan.ObjectID]*storage.ObjectState

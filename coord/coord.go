@@ -91,6 +91,7 @@ type Coordinator struct {
 	timeline *timeline
 	locks    *lockManager
 	pins     *pins
+	advisory advisoryLocks
 
 	mu          sync.RWMutex
 	collections map[plan.ObjectID]*collection

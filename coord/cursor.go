@@ -6,12 +6,13 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // declare runs DECLARE CURSOR.
-func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCursor) error {
+func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCursor, params []*expr.Const) error {
 	if !n.Hold && (s.tx == nil || !s.tx.block) {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
@@ -37,20 +38,26 @@ func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCur
 	if n.Query == nil {
 		return pgerror.Unsupported("SUBSCRIPTION CURSOR")
 	}
-	st := *p.stmt
-	st.Node = &parser.Select{Query: *n.Query}
-	q := &prepared{stmt: &st, sql: p.sql, declared: p.declared}
-	if err := s.analyze(q); err != nil {
+	q, err := s.cursorQuery(p, n)
+	if err != nil {
 		return err
 	}
 	c.p = q
-	rows, err := s.stream(q.rel, nil)
+	rows, err := s.stream(q.rel, params)
 	if err != nil {
 		return err
 	}
 	c.rows = rows
 	s.portals[n.Name] = c
 	return nil
+}
+
+// cursorQuery analyzes the query of DECLARE.
+func (s *Session) cursorQuery(p *prepared, n *parser.DeclareCursor) (*prepared, error) {
+	st := *p.stmt
+	st.Node = &parser.Select{Query: *n.Query}
+	q := &prepared{stmt: &st, sql: p.sql, declared: p.declared}
+	return q, s.analyze(q)
 }
 
 func (s *Session) cursor(name string) (*portal, error) {

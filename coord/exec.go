@@ -36,7 +36,7 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 	case *parser.Copy:
 		return s.execCopy(ctx, p, n, w)
 	case *parser.DeclareCursor:
-		return n.Tag(), s.declare(ctx, p, n)
+		return n.Tag(), s.declare(ctx, p, n, params)
 	case *parser.Fetch:
 		return s.fetch(ctx, n, w)
 	case *parser.CloseCursor:
@@ -109,6 +109,12 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return "CHECKPOINT", s.c.Checkpoint(ctx)
 	case st.GetLockStmt() != nil:
 		return "LOCK TABLE", s.lockTables(ctx, st.GetLockStmt())
+	case st.GetRefreshMatViewStmt() != nil:
+		// It is always fresh: there is only its existence to check.
+		if _, err := s.tableOf(st.GetRefreshMatViewStmt().Relation); err != nil {
+			return "", err
+		}
+		return "REFRESH MATERIALIZED VIEW", s.flush(ctx)
 	case st.GetListenStmt() != nil:
 		return "LISTEN", nil
 	case st.GetUnlistenStmt() != nil:

@@ -52,6 +52,14 @@ func (s *Session) analyze(p *prepared) error {
 			return s.analyzeBound(p)
 		}
 	}
+	if d, ok := p.stmt.Node.(*parser.DeclareCursor); ok && d.Query != nil {
+		q, err := s.cursorQuery(p, d)
+		if err != nil {
+			return err
+		}
+		p.params = q.params
+		return nil
+	}
 	for _, o := range p.declared {
 		p.params = append(p.params, types.Of(o))
 	}

@@ -38,7 +38,8 @@ type Session struct {
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // of the running statement
 	aborted error
-	state   string // active, idle, …, for pg_stat_activity
+	ctx     context.Context // of the running statement
+	state   string          // active, idle, …, for pg_stat_activity
 	query   string
 	queryAt time.Time
 }
@@ -157,6 +158,7 @@ func (s *Session) Close() {
 	for _, p := range s.portals {
 		p.close()
 	}
+	s.c.advisory.release(s, true, true)
 	s.c.mu.Lock()
 	delete(s.c.sessions, s)
 	s.c.mu.Unlock()
@@ -182,11 +184,11 @@ func (s *Session) running(ctx context.Context, sql string, f func(ctx context.Co
 		defer s.mu.Unlock()
 		return s.aborted
 	}
-	s.cancel, s.state, s.query, s.queryAt = cancel, "active", sql, s.c.opts.Now()
+	s.cancel, s.ctx, s.state, s.query, s.queryAt = cancel, ctx, "active", sql, s.c.opts.Now()
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		s.cancel, s.state = nil, "idle"
+		s.cancel, s.ctx, s.state = nil, nil, "idle"
 		if s.tx != nil && s.tx.block {
 			s.state = "idle in transaction"
 		}
@@ -553,6 +555,10 @@ func (s *Session) exprContext() *expr.Context {
 		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
 		SearchPath: s.searchPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID),
+		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s},
+	}
+	if v, _ := s.set.get("bytea_output"); v == "escape" {
+		x.ByteaEscape = true
 	}
 	x.Now = x.Statement
 	if s.tx != nil && s.tx.explicit {

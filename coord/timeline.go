@@ -38,19 +38,17 @@ type request struct {
 // collections of tables and sources, and hands the changes to the clusters.
 // One goroutine runs it and owns those collections.
 type timeline struct {
-	c        *Coordinator
-	commits  chan *request
-	chunks   chan *request
-	control  chan func()
-	last     dataflow.Epoch
-	durable  progress // log synced: the newest epoch that may be read
-	ingest   *stage
-	buf      []byte
-	stopped  chan struct{}
-	merging  bool // collections may have merges left for idle time
-	ckptDue  time.Time
-	retry    []*request // refused by a full disk, tried again
-	lastLoad time.Time
+	c       *Coordinator
+	commits chan *request
+	chunks  chan *request
+	control chan func()
+	last    dataflow.Epoch
+	durable progress // log synced: the newest epoch that may be read
+	ingest  *stage
+	buf     []byte
+	stopped chan struct{}
+	merging bool       // collections may have merges left for idle time
+	retry   []*request // refused by a full disk, tried again
 }
 
 func newTimeline(c *Coordinator) *timeline {

@@ -24,7 +24,6 @@ type txn struct {
 	repeat bool // isolation above read committed: pin at the first read
 	locks  []plan.ObjectID
 	writes []tableWrite // in order
-	rows   map[plan.ObjectID]int
 	ddl    *ddlState
 	saves  []savepoint
 }
@@ -161,6 +160,7 @@ func (s *Session) finishTx(tx *txn, commit bool) {
 		s.c.pins.set(tx, 0)
 	}
 	s.c.locks.release(tx)
+	s.c.advisory.release(s, true, false)
 	if tx.ddl != nil {
 		<-s.c.ddl
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -126,10 +125,4 @@ func parseBytes(s string) (int64, error) {
 		return int64(f * float64(u.mult)), nil
 	}
 	return 0, fmt.Errorf("not a size: %q", s)
-}
-
-// isTerminal says whether a file is a terminal, for colours and hints.
-func isTerminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }

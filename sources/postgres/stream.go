@@ -339,8 +339,6 @@ type streamer struct {
 	walEnd    pglogrepl.LSN // the server's
 	first     time.Time     // when the batch began
 	told      time.Time
-	shown     time.Time
-	vals      [][]byte
 }
 
 // step takes one message, or flushes when none comes.
