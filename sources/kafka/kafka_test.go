@@ -608,3 +608,44 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestChunkSize cuts what one poll gives into chunks of bounded size, even if
+// it is small until it is decompressed.
+func TestChunkSize(t *testing.T) {
+	c := newCluster(t)
+	topic := c.topic(1)
+	big, err := kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchMaxBytes(90<<20), kgo.BrokerMaxWriteBytes(95<<20),
+		kgo.ProducerLinger(2*time.Second), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.DisableClientMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer big.Close()
+	const n, size = 80, 1 << 20
+	for range n {
+		big.Produce(context.Background(), &kgo.Record{Value: make([]byte, size)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := big.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s := declare(t, c.options(topic, "format", "bytes"), nil)
+	k := newSink(s)
+	rows, most := 0, int64(0)
+	k.gate = func(ch *sources.Chunk) error {
+		for i := range ch.Tables {
+			rows += ch.Tables[i].Rows.N
+		}
+		ch.Tables = nil // their text would be long
+		most = max(most, ch.Bytes)
+		return nil
+	}
+	r := start(t, s, nil, k)
+	r.until(t, "the snapshot", ready)
+	r.stop()
+	if rows != n || most > maxChunkBytes || k.chunks < 3 {
+		t.Errorf("%d rows in %d chunks of up to %d bytes", rows, k.chunks, most)
+	}
+}

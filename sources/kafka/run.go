@@ -22,8 +22,10 @@ import (
 // Bounds of a chunk and of what the client fetches ahead.
 const (
 	maxChunkRecords = 1 << 16
+	maxChunkBytes   = 32 << 20
 	runRecords      = 1 << 13 // decoded by one goroutine at a time
-	fetchBytes      = 32 << 20
+	runBytes        = 4 << 20
+	fetchBytes      = 16 << 20
 	partitionBytes  = 4 << 20
 	pollTime        = 500 * time.Millisecond
 )
@@ -204,11 +206,31 @@ func (r *run) consume(ctx context.Context) error {
 		case r.anew.Load():
 			return errors.New("the topic has changed")
 		}
-		c, err := r.chunk(ctx, fs)
+		c := &sources.Chunk{Position: sources.Position{}}
+		tasks, err := r.tasks(ctx, fs, c)
 		if err != nil {
 			return err
 		}
-		if !r.done && (r.caughtUp() || r.settled()) {
+		if err := r.take(ctx, tasks, c); err != nil {
+			return err
+		}
+	}
+}
+
+// take decodes tasks and pushes them, in as many chunks as their size demands;
+// c is the first of them, which may hold something already.
+func (r *run) take(ctx context.Context, tasks []task, c *sources.Chunk) error {
+	for {
+		n, bytes := 0, 0
+		for n < len(tasks) && (n == 0 || bytes+tasks[n].bytes <= maxChunkBytes) {
+			bytes += tasks[n].bytes
+			n++
+		}
+		if err := r.chunk(ctx, tasks[:n], c); err != nil {
+			return err
+		}
+		tasks = tasks[n:]
+		if !r.done && (r.caughtUp() || len(tasks) == 0 && r.settled()) {
 			c.SnapshotDone = true
 		}
 		if len(c.Position) > 0 || len(c.Errors) > 0 || c.SnapshotDone {
@@ -216,6 +238,10 @@ func (r *run) consume(ctx context.Context) error {
 				return err
 			}
 		}
+		if len(tasks) == 0 {
+			return nil
+		}
+		c = &sources.Chunk{Position: sources.Position{}}
 	}
 }
 
@@ -227,47 +253,56 @@ func (r *run) settled() bool {
 }
 
 // task is a run of records of one partition, to be decoded by one goroutine.
-type task struct{ recs []*kgo.Record }
+type task struct {
+	recs  []*kgo.Record
+	bytes int
+}
 
-// chunk decodes what a poll gave, and deals with its errors.
-func (r *run) chunk(ctx context.Context, fs kgo.Fetches) (*sources.Chunk, error) {
-	c := &sources.Chunk{Position: sources.Position{}}
-	var tasks []task
-	next, ends := map[int32]int64{}, map[int32]int64{}
-	var failed error
+// tasks cuts what a poll gave into tasks. What the client tells of partitions
+// goes to c.
+func (r *run) tasks(ctx context.Context, fs kgo.Fetches, c *sources.Chunk) (out []task, failed error) {
 	fs.EachPartition(func(fp kgo.FetchTopicPartition) {
-		if fp.Err != nil {
+		switch {
+		case fp.Err != nil:
 			if err := r.fetchError(ctx, fp.Partition, fp.Err, c); err != nil && failed == nil {
 				failed = err
 			}
-		} else if len(fp.Records) > 0 && !r.failedAt.IsZero() {
+		case len(fp.Records) > 0 && !r.failedAt.IsZero():
 			r.failedAt = time.Unix(1, 0) // long ago
 		}
 		if len(fp.Records) == 0 {
 			return
 		}
-		next[fp.Partition] = fp.Records[len(fp.Records)-1].Offset + 1
-		ends[fp.Partition] = fp.HighWatermark
-		for recs := fp.Records; len(recs) > 0; {
-			n := min(len(recs), runRecords)
-			tasks = append(tasks, task{recs[:n]})
-			recs = recs[n:]
+		r.mu.Lock()
+		r.ends[fp.Partition] = max(r.ends[fp.Partition], fp.HighWatermark)
+		r.mu.Unlock()
+		from, bytes := 0, 0
+		for i, rec := range fp.Records {
+			bytes += len(rec.Key) + len(rec.Value)
+			if i+1 == len(fp.Records) || i+1-from >= runRecords || bytes >= runBytes {
+				out = append(out, task{fp.Records[from : i+1], bytes})
+				from, bytes = i+1, 0
+			}
 		}
 	})
-	if failed != nil {
-		return nil, failed
-	}
 	if !r.failedAt.IsZero() && time.Since(r.failedAt) > 2*time.Second {
 		r.failedAt = time.Time{}
 		r.health.set(problemFetch, nil)
 	}
-	if len(tasks) == 0 {
-		return c, nil
+	if len(out) > 0 {
+		r.quiet, r.quietAt = time.Now(), r.fetched.Load()
 	}
-	r.quiet, r.quietAt = time.Now(), r.fetched.Load()
+	return out, failed
+}
+
+// chunk decodes tasks into c and moves the positions behind them.
+func (r *run) chunk(ctx context.Context, tasks []task, c *sources.Chunk) error {
+	if len(tasks) == 0 {
+		return nil
+	}
 	for _, d := range r.decode(ctx, tasks) {
 		if d.err != nil {
-			return nil, d.err
+			return d.err
 		}
 		c.Errors = append(c.Errors, d.errors...)
 		c.Bytes += d.bytes
@@ -276,17 +311,15 @@ func (r *run) chunk(ctx context.Context, fs kgo.Fetches) (*sources.Chunk, error)
 		}
 	}
 	r.mu.Lock()
-	maps.Copy(r.pos, next)
-	for p, e := range ends {
-		r.ends[p] = max(r.ends[p], e)
+	for _, t := range tasks {
+		last := t.recs[len(t.recs)-1]
+		r.pos[last.Partition] = last.Offset + 1
+		c.Position[strconv.Itoa(int(last.Partition))] = last.Offset + 1
 	}
 	lag := r.lag()
 	r.mu.Unlock()
-	for p, off := range next {
-		c.Position[strconv.Itoa(int(p))] = off
-	}
 	r.health.setLag(lag)
-	return c, nil
+	return nil
 }
 
 // decode runs tasks on all processors and keeps their order.
