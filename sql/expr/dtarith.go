@@ -217,7 +217,7 @@ func timestampFromTZ(x *Eval, ts int64) (int64, *pgerror.Error) {
 	if !isFinite(ts) {
 		return ts, nil
 	}
-	r := types.UTCToLocal(ts, x.location())
+	r := x.toLocal(ts, x.location())
 	if !types.ValidTimestamp(r) {
 		return 0, errTimestampRange
 	}
@@ -237,7 +237,7 @@ func timestampToDate(_ *Eval, ts int64) (int32, *pgerror.Error) {
 
 func timestampTZToDate(x *Eval, ts int64) (int32, *pgerror.Error) {
 	if isFinite(ts) {
-		ts = types.UTCToLocal(ts, x.location())
+		ts = x.toLocal(ts, x.location())
 	}
 	return timestampToDate(x, ts)
 }
@@ -398,10 +398,10 @@ func registerDateCasts() {
 	stableCast(stz, stamp, a, try1(timestampFromTZ))
 	castFn(stamp, t, a, true, finiteOnly(timestampTime))
 	stableCast(stz, t, a, finiteOnly(func(x *Eval, ts int64) (int64, *pgerror.Error) {
-		return timestampTime(x, types.UTCToLocal(ts, x.location()))
+		return timestampTime(x, x.toLocal(ts, x.location()))
 	}))
 	stableCast(stz, ttz, a, finiteOnly(func(x *Eval, ts int64) (columnar.U128, *pgerror.Error) {
-		off := types.ZoneOffset(ts, x.location())
+		off := x.zone.offset(ts, x.location())
 		_, micros := types.SplitTimestamp(ts + int64(off)*microsPerSecond)
 		return types.PackTimeTZ(micros, int32(-off)), nil
 	}))

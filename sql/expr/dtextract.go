@@ -177,11 +177,11 @@ func partOfTimestampTZ(x *Eval, u unit, ts int64) part {
 		}
 	case unitZone, unitZoneHour, unitZoneMinute:
 		if isFinite(ts) {
-			return zonePart(u, types.ZoneOffset(ts, x.location()))
+			return zonePart(u, x.zone.offset(ts, x.location()))
 		}
 	}
 	if isFinite(ts) {
-		ts = types.UTCToLocal(ts, x.location())
+		ts = x.toLocal(ts, x.location())
 	}
 	return partOfTimestamp(u, ts)
 }

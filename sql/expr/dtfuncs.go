@@ -114,8 +114,8 @@ func truncTimestamp(_ *Eval, u unit, ts int64, _ *time.Location) (int64, bool, *
 	return r, ok, err
 }
 
-func truncTimestampTZ(_ *Eval, u unit, ts int64, loc *time.Location) (int64, bool, *pgerror.Error) {
-	off := int64(types.ZoneOffset(ts, loc)) * microsPerSecond
+func truncTimestampTZ(x *Eval, u unit, ts int64, loc *time.Location) (int64, bool, *pgerror.Error) {
+	off := int64(x.zone.offset(ts, loc)) * microsPerSecond
 	r, ok, err := truncLocal(u, ts+off)
 	if !ok || err != nil {
 		return 0, ok, err

@@ -268,8 +268,8 @@ func zoneArg(a Args, i int) (*time.Location, *pgerror.Error) {
 }
 
 func registerZones() {
-	toLocal := zoneKernel(func(_ *Eval, loc *time.Location, ts int64) (int64, *pgerror.Error) {
-		r := types.UTCToLocal(ts, loc)
+	toLocal := zoneKernel(func(x *Eval, loc *time.Location, ts int64) (int64, *pgerror.Error) {
+		r := x.toLocal(ts, loc)
 		if !types.ValidTimestamp(r) {
 			return 0, errTimestampRange
 		}

@@ -77,6 +77,7 @@ type Eval struct {
 	fan   bool            // the current call has constant arguments: its row stands for all
 	errs  []RowError
 	opts  *types.Options
+	zone  zoneCache
 	scratch
 }
 
