@@ -329,3 +329,56 @@ func TestFunctionsAgainstPostgres(t *testing.T) {
 		t.Run(name, func(t *testing.T) { compareTerms(t, s, ctx, groups[name]) })
 	}
 }
+
+// TestZonesAgainstPostgres repeats what depends on the time zone in zones with
+// odd offsets and with changes of them.
+func TestZonesAgainstPostgres(t *testing.T) {
+	s := oracle.Connect(t)
+	t.Logf("-seed=%d", *seed)
+	r := rand.New(rand.NewSource(*seed))
+	involved := func(o types.OID) bool {
+		switch o {
+		case types.OIDTimestampTZ, types.OIDTimeTZ:
+			return true
+		}
+		return false
+	}
+	for _, zone := range []string{"America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"} {
+		ctx := testContext()
+		var err error
+		if ctx.Location, err = time.LoadLocation(zone); err != nil {
+			t.Fatal(err)
+		}
+		s.Exec(t, "SET timezone = "+oracle.Quote(zone))
+		if err := s.Conn.QueryRow(t.Context(), "SELECT now()").Scan(&ctx.Now); err != nil {
+			t.Fatal(err)
+		}
+		var terms []term
+		for _, f := range allFunctions() {
+			if f.Volatility == Volatile || !slices.ContainsFunc(append(f.Args, f.Ret), func(t types.Type) bool { return involved(t.OID) }) {
+				continue
+			}
+			for range *many {
+				args := make([]term, len(f.Args))
+				for i, p := range concrete(r, f.Args) {
+					args[i] = randomLiteral(r, p, f.Name, i)
+				}
+				// The age of infinity is whatever it comes to.
+				if !slices.ContainsFunc(args, func(a term) bool { return a.sql == "" || f.Name == "age" && strings.Contains(a.sql, "infinity") }) {
+					terms = append(terms, makeTerm(f, args))
+				}
+			}
+		}
+		for _, from := range []types.Type{types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Text} {
+			for _, to := range []types.Type{types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Text} {
+				for range *many {
+					arg := randomLiteral(r, from, "age", 0)
+					terms = append(terms, build("("+arg.sql+")::"+to.String(), []term{arg}, func(es []Expr) (Expr, error) {
+						return Coerce(es[0], to, CastExplicit, 0)
+					}))
+				}
+			}
+		}
+		t.Run(zone, func(t *testing.T) { compareTerms(t, s, ctx, terms) })
+	}
+}
