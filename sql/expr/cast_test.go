@@ -12,13 +12,10 @@ import (
 
 // castTargets are types with the modifiers that have an effect.
 func castTargets() []types.Type {
-	var ts []types.Type
-	for _, t := range []types.Type{
+	ts := []types.Type{
 		types.Bool, types.Int2, types.Int4, types.Int8, types.Float4, types.Float8, types.Numeric, types.Text, types.Varchar, types.BPChar,
 		types.Name, types.Char, types.Bytea, types.Oid, types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ,
 		types.Interval, types.UUID, types.JSON, types.JSONB, types.Of(types.OIDInt4Array), types.Of(types.OIDTextArray), types.Of(types.OIDNumericArray),
-	} {
-		ts = append(ts, t)
 	}
 	for _, name := range []string{"numeric(5,2)", "numeric(3)", "varchar(2)", "char(3)", "char", "time(1)", "timestamp(0)", "timestamptz(3)", "interval(2)", "interval day to hour", "varchar(1)[]", "numeric(4,1)[]"} {
 		t, ok := types.ParseName(name)

@@ -33,7 +33,7 @@ func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
 		}
 		return pathFunc, c.Fn
 	}
-	fe, te := elemOf(from), elemOf(to)
+	fe, te := from.Elem(), to.Elem()
 	if fe != 0 && te != 0 && to != types.OIDInt2Vector && to != types.OIDOidVector {
 		if kind, _ := findPath(fe, te, ctx); kind != pathNone {
 			return pathArray, nil
@@ -84,7 +84,7 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 	if from.OID == types.OIDUnknown {
 		return coerceUnknown(e, to, ctx, pos)
 	}
-	if a, ok := e.(*ArrayCtor); ok && ctx == CastExplicit && elemOf(to.OID) != 0 {
+	if a, ok := e.(*ArrayCtor); ok && ctx == CastExplicit && to.OID.Elem() != 0 {
 		return NewArrayOf(a.Elems, to, pos)
 	}
 	kind, fn := findPath(from.OID, to.OID, ctx)
@@ -149,7 +149,7 @@ func coerceLength(e Expr, to types.Type, ctx CastContext, pos int) Expr {
 	}
 	fn, arr := registry.lengths[to.OID], false
 	if fn == nil {
-		if fn = registry.lengths[elemOf(to.OID)]; fn == nil {
+		if fn = registry.lengths[to.OID.Elem()]; fn == nil {
 			return e
 		}
 		arr = true

@@ -35,7 +35,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			if t == types.OIDUnknown {
 				continue
 			}
-			if elemOf(t) == 0 {
+			if t.Elem() == 0 {
 				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", t.Name())
 			}
 			if array != 0 && array != t {
@@ -50,10 +50,10 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			if t == types.OIDUnknown {
 				continue
 			}
-			if elemOf(t) == 0 {
+			if t.Elem() == 0 {
 				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", t.Name())
 			}
-			compat = append(compat, elemOf(t))
+			compat = append(compat, t.Elem())
 		}
 	}
 	if usesElem {
@@ -74,12 +74,12 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 	switch {
 	case array != 0 && elem == 0:
-		elem = elemOf(array)
-	case array != 0 && elemOf(array) != elem:
+		elem = array.Elem()
+	case array != 0 && array.Elem() != elem:
 		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not consistent with argument declared %s", "anyarray", "anyelement").
 			WithDetail("%s versus %s", types.Of(array), types.Of(elem))
 	}
-	if nonArray && elemOf(elem) != 0 {
+	if nonArray && elem.Elem() != 0 {
 		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem.Name())
 	}
 	g.elem = elem
@@ -99,11 +99,11 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 	case types.OIDAnyElement, types.OIDAnyNonArray:
 		o = g.elem
 	case types.OIDAnyArray:
-		o = arrayOf(g.elem)
+		o = g.elem.Array()
 	case types.OIDAnyCompatible:
 		o = g.common
 	case types.OIDAnyCompatibleArray:
-		base, o = g.common, arrayOf(g.common)
+		base, o = g.common, g.common.Array()
 	default:
 		return t, nil
 	}

@@ -199,7 +199,7 @@ func spread(array types.OID) types.OID {
 	case types.OIDAnyCompatibleArray:
 		return types.OIDAnyCompatible
 	}
-	return elemOf(array)
+	return array.Elem()
 }
 
 func fitNamed(in []types.OID, s signature, opts CallOptions) (candidate, bool) {
