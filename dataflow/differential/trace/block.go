@@ -161,7 +161,7 @@ func (r *blockReader) header() (desc Description, chunks int, err error) {
 	}
 	desc = Description{Lower: dataflow.Epoch(r.num()), Upper: dataflow.Epoch(r.num()), Since: dataflow.Epoch(r.num())}
 	n, cols, keys := r.num(), r.num(), r.num()
-	if limit := uint64(len(r.block)) / 8; n > limit || cols > limit || keys > cols || 8+cols+keys > limit {
+	if limit := uint64(len(r.block)) / 8; n > limit || cols > limit || keys > limit || 8+cols+keys > limit {
 		return desc, 0, badBlock("shape")
 	}
 	kinds := make([]columnar.Kind, cols)
@@ -169,13 +169,11 @@ func (r *blockReader) header() (desc Description, chunks int, err error) {
 		kinds[i] = columnar.Kind(r.num())
 	}
 	key := make([]int, keys)
-	seen := make([]bool, cols)
 	for i := range key {
 		c := r.num()
-		if c >= cols || seen[c] {
+		if c >= cols {
 			return desc, 0, badBlock("key")
 		}
-		seen[c] = true
 		key[i] = int(c)
 	}
 	if flags&blockUnkeyed != 0 {

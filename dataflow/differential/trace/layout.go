@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -10,7 +9,8 @@ import (
 // Layout is the shape that all batches of a spine share. It is immutable.
 type Layout struct {
 	Kinds []columnar.Kind
-	// Key lists the key columns. Empty: all rows have one key.
+	// Key lists the key columns, a column perhaps more than once. Empty: all
+	// rows have one key.
 	Key []int
 	// Unkeyed says that rows are kept as they came: no hash, no order, no
 	// consolidation. It is for append-only collections that are only scanned.
@@ -27,9 +27,6 @@ func NewLayout(kinds []columnar.Kind, key []int) *Layout {
 	isKey := make([]bool, len(kinds))
 	keyKinds := make([]columnar.Kind, len(key))
 	for i, c := range key {
-		if isKey[c] {
-			panic(fmt.Sprintf("trace: key column %d twice", c))
-		}
 		isKey[c] = true
 		keyKinds[i] = kinds[c]
 	}

@@ -73,6 +73,9 @@ const (
 	mergeAtOnce = 1024
 	// probesWorth is how many rows of merging a lookup is worth.
 	probesWorth = 4
+	// maxRows is the most rows of a batch: addresses are 32 bits, over the
+	// batches of a merge.
+	maxRows = 1 << 31
 	// unkeyedMax is the size beyond which unkeyed batches stay as they are.
 	unkeyedMax = 1 << 20
 )
@@ -161,7 +164,7 @@ func (s *Spine) Probed(rows int) {
 	}
 	n := len(s.batches)
 	a, b := s.batches[n-2], s.batches[n-1]
-	if a.rows+b.rows > probesWorth*s.probes || s.layout.Unkeyed || s.held(a, b) {
+	if a.rows+b.rows > min(maxRows, probesWorth*s.probes) || s.layout.Unkeyed || s.held(a, b) {
 		return
 	}
 	s.probes = 0
@@ -201,7 +204,7 @@ func (s *Spine) due(a, b *Batch) bool {
 	if 2*b.rows <= a.rows {
 		return false
 	}
-	if s.layout.Unkeyed && a.rows+b.rows > unkeyedMax {
+	if a.rows+b.rows > maxRows || s.layout.Unkeyed && a.rows+b.rows > unkeyedMax {
 		return false
 	}
 	for _, g := range s.merges {

@@ -165,6 +165,7 @@ var layouts = []*Layout{
 	NewLayout([]columnar.Kind{columnar.KindFixed16, columnar.KindInt32}, []int{0}),
 	NewUnkeyedLayout([]columnar.Kind{columnar.KindInt64, columnar.KindBytes}),
 	NewLayout(nil, nil),
+	NewLayout([]columnar.Kind{columnar.KindInt64, columnar.KindInt32}, []int{1, 1, 0}),
 }
 
 func TestSpine(t *testing.T) {
