@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,6 +293,22 @@ func TestTransactions(t *testing.T) {
 	r.until(t, "readiness", ready)
 	r.stop()
 	equal(t, r.content(), nil)
+}
+
+// TestDeadSeed is not troubled by a seed broker that is away.
+func TestDeadSeed(t *testing.T) {
+	c := newCluster(t)
+	topic := c.topic(1)
+	c.produce(rec(topic, 0, "-", "a"))
+	s := declare(t, c.options(topic, "format", "text", "broker", "127.0.0.1:1,"+c.broker), nil)
+	r := start(t, s, nil, newSink(s))
+	r.until(t, "the snapshot", ready)
+	time.Sleep(2 * time.Second)
+	r.stop()
+	equal(t, r.content(), []string{"a"})
+	if slices.Contains(r.states, "stalled") {
+		t.Errorf("states %v: %s", r.states, r.status.Error)
+	}
 }
 
 // TestStart begins where it was told to.

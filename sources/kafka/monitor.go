@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -19,13 +20,31 @@ const watchInterval = 500 * time.Millisecond
 func (r *run) monitor(ctx context.Context) {
 	last := time.Now()
 	for sleep(ctx, min(watchInterval, r.s.opts.refresh)) == nil {
-		r.health.set(problemBroker, r.watch.err())
+		r.health.set(problemBroker, r.unreachable())
 		if time.Since(last) < r.s.opts.refresh {
 			continue
 		}
 		r.refresh(ctx)
 		last = time.Now()
 	}
+}
+
+// unreachable is why a broker cannot be reached, if that holds up the reading:
+// not while fetches are answered and nothing is left behind, as when one of
+// several seed brokers is away, or one whose partitions others have taken over.
+func (r *run) unreachable() error {
+	err := r.watch.err()
+	if err == nil {
+		return nil
+	}
+	since := func(t *atomic.Int64) time.Duration { return time.Duration(time.Now().UnixNano() - t.Load()) }
+	r.mu.Lock()
+	behind := r.lag() > 0
+	r.mu.Unlock()
+	if since(&r.lastFetch) > 2500*time.Millisecond || behind && since(&r.lastRecord) > 5*time.Second {
+		return err
+	}
+	return nil
 }
 
 func (r *run) refresh(ctx context.Context) {

@@ -143,7 +143,11 @@ func (r *optionReader) unknown() error {
 		names = append(names, k)
 	}
 	sort.Strings(names)
-	return pgerror.New(pgerror.InvalidParameterValue, "unknown option \"%s\" of a Kafka source", names[0]).
+	name := names[0]
+	for _, p := range []string{"key.", "registry.", "format."} {
+		name = strings.TrimPrefix(name, p)
+	}
+	return pgerror.New(pgerror.InvalidParameterValue, "unknown option \"%s\" of a Kafka source", name).
 		WithHint("The options are BROKER, TOPIC, SECURITY PROTOCOL, SASL MECHANISMS, SASL USERNAME, SASL PASSWORD, SSL CERTIFICATE AUTHORITY, SSL CERTIFICATE, SSL KEY, CLIENT ID, GROUP ID, GROUP ID PREFIX, START OFFSET, START TIMESTAMP and TOPIC METADATA REFRESH INTERVAL.")
 }
 

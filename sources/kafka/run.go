@@ -62,9 +62,11 @@ type run struct {
 	adm     *kadm.Client
 	watch   *connWatch
 	fetched atomic.Int64 // answers to fetches
-	anew    atomic.Bool  // the session must be begun anew
-	quiet   time.Time    // when a record last came
-	quietAt int64        // fetched, then
+	// When an answer to a fetch and a record last came, in nanoseconds.
+	lastFetch, lastRecord atomic.Int64
+	anew                  atomic.Bool // the session must be begun anew
+	quiet                 time.Time   // when a record last came
+	quietAt               int64       // fetched, then
 	// failedAt is when a partition could last not be fetched; zero: all can.
 	failedAt time.Time
 }
@@ -89,6 +91,7 @@ func (r *run) restore(from sources.Position) error {
 func (r *run) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if key == 1 && e.Err() == nil { // Fetch
 		r.fetched.Add(1)
+		r.lastFetch.Store(time.Now().UnixNano())
 	}
 }
 
@@ -291,6 +294,7 @@ func (r *run) tasks(ctx context.Context, fs kgo.Fetches, c *sources.Chunk) (out 
 	}
 	if len(out) > 0 {
 		r.quiet, r.quietAt = time.Now(), r.fetched.Load()
+		r.lastRecord.Store(r.quiet.UnixNano())
 	}
 	return out, failed
 }
