@@ -27,7 +27,8 @@ func closure(limit int) subject {
 		return noErrs(c, c.Concat(kinds, out[0], out[0], leaf))
 	}
 	want := func(a, b *reference.ZSet) *reference.ZSet {
-		v, last := reference.New(), reference.New()
+		v := reference.New()
+		var last *reference.ZSet
 		for round := 1; ; round++ {
 			step := reference.Map(reference.Join(v, a, []int{1}, []int{0}, true), func(r reference.Row, emit func(reference.Row, int64)) {
 				emit(reference.Row{r[0], r[3]}, 1)
