@@ -33,6 +33,9 @@ type AvroOptions struct {
 	// with a zero byte and the four bytes of a schema id (Confluent's wire
 	// format). Nil: records are bare, and the reader's schema is the writer's.
 	Writers SchemaSource
+	// Framed says that records begin so although Writers is nil; their ids are
+	// not looked at.
+	Framed bool
 	// Waiting is told, if not nil, why a schema could not be fetched and is
 	// tried again; with nil, that it could.
 	Waiting func(error)
@@ -90,10 +93,12 @@ func (d *avroDecoder) Clone() Decoder { return &avroDecoder{shared: d.shared, ba
 
 func (d *avroDecoder) Decode(ctx context.Context, dst []*columnar.Builder, record []byte) error {
 	p := d.bare
-	if p == nil {
+	if p == nil || d.shared.opts.Framed {
 		if len(record) < 5 || record[0] != 0 {
 			return badRecord("the record does not begin with a zero byte and a schema id")
 		}
+	}
+	if p == nil {
 		id := int32(binary.BigEndian.Uint32(record[1:]))
 		if p = d.last; p == nil || id != d.lastID {
 			var err error
@@ -105,6 +110,8 @@ func (d *avroDecoder) Decode(ctx context.Context, dst []*columnar.Builder, recor
 				d.last = p
 			}
 		}
+		record = record[5:]
+	} else if d.shared.opts.Framed {
 		record = record[5:]
 	}
 	n := 0

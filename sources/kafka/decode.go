@@ -69,7 +69,7 @@ func newDecoder(f *formatOptions, kind string, cols []format.Column, fields []st
 		if err != nil {
 			return nil, err
 		}
-		return format.NewAvro(format.AvroOptions{Reader: s, Columns: cols, Writers: schemas, Waiting: waiting})
+		return format.NewAvro(format.AvroOptions{Reader: s, Columns: cols, Writers: schemas, Framed: schemas == nil && !f.bare, Waiting: waiting})
 	case "json":
 		return format.NewJSON(format.JSONOptions{Columns: cols, Times: timeUnit(f.times)}), nil
 	case "json-or-text":

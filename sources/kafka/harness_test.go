@@ -68,7 +68,7 @@ func clusterAt(t testing.TB, broker string) *cluster {
 // topic makes a topic that is gone after the test.
 func (c *cluster) topic(partitions int32) string {
 	c.t.Helper()
-	name := fmt.Sprintf("t-%s-%d", strings.NewReplacer("/", "-", "_", "-", "#", "-").Replace(c.t.Name()), time.Now().UnixNano())
+	name := fmt.Sprintf("t-%s-%d", strings.NewReplacer("/", "-", "_", "-", "#", "-", ",", "").Replace(c.t.Name()), time.Now().UnixNano())
 	c.create(name, partitions, nil)
 	c.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

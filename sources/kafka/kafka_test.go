@@ -56,6 +56,12 @@ func TestFormats(t *testing.T) {
 		{"csv columns", []string{"format", "csv", "format.delimiter", ";"}, columns("a", types.Int4, "b", types.Date),
 			[]string{`1;2020-02-29`, `2;2021-02-29`}, []string{"1|2020-02-29"}, "a integer,b date", 1},
 		{"csv names", []string{"format", "csv", "format.header", "true", "format.header names", "x,y"}, nil, []string{"1,2"}, []string{"1|2"}, "x text,y text", 0},
+		{"avro, schema given", []string{"format", "avro", "format.schema", `{"type":"record","name":"R","fields":[{"name":"a","type":"long"}]}`}, nil,
+			[]string{"\x00\x00\x00\x00\x09\x04", "\x04", "\x00\x00\x00\x00\x09\x06\x00"}, []string{"2"}, "a bigint", 2},
+		{"avro, no header", []string{"format", "avro", "registry.confluent wire format", "false", "format.schema", `{"type":"record","name":"R","fields":[{"name":"a","type":"long"}]}`}, nil,
+			[]string{"\x04", "\x80"}, []string{"2"}, "a bigint", 1},
+		{"avro, one value", []string{"format", "avro", "registry.confluent wire format", "false", "format.schema", `"string"`}, nil,
+			[]string{"\x04ab"}, []string{"ab"}, "data text", 0},
 		{"renamed", []string{"format", "text"}, columns("line", types.Unknown), []string{"a"}, []string{"a"}, "line text", 0},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -48,6 +48,7 @@ type formatOptions struct {
 	kind     string // "" if not said
 	registry registryOptions
 	schema   string // given in the statement
+	bare     bool   // records of such a schema have no header with a schema id
 	columns  int    // of CSV
 	names    []string
 	delim    string
@@ -221,6 +222,13 @@ func (r *optionReader) includeOptions() []include {
 func (r *optionReader) format(prefix string) formatOptions {
 	p := prefix + "format."
 	f := formatOptions{kind: strings.ToLower(r.take(prefix + "format")), schema: r.take(p + "schema"), delim: r.take(p + "delimiter")}
+	switch v := strings.ToLower(r.take(prefix+"registry.confluent wire format", prefix+"registry.confluent_wire_format")); v {
+	case "", "true":
+	case "false":
+		f.bare = true
+	default:
+		r.fail("CONFLUENT WIRE FORMAT is true or false, not \"%s\"", v)
+	}
 	f.registry = r.registry(prefix + "registry.")
 	f.message = r.take(p+"message", p+"key.message")
 	f.strategy = r.take(p + "schema.registry.name.strategy")
