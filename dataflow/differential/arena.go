@@ -130,6 +130,15 @@ func (a *arena) at(ref uint64) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(chunk)), (ref&(arenaChunk-1))*arenaUnit)
 }
 
+// size is the memory of all chunks.
+func (a *arena) size() int64 {
+	n := 0
+	for _, c := range a.chunks {
+		n += len(c)
+	}
+	return int64(n) * 8
+}
+
 // bytes is n bytes of a block.
 func (a *arena) bytes(ref uint64, n int) []byte {
 	return unsafe.Slice((*byte)(a.at(ref)), n)

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -182,10 +183,16 @@ func (c *Circuit) run(n *Node) {
 // wake marks a node to be visited.
 func (c *Circuit) wake(n *Node) { c.dirty[n.id>>6] |= 1 << (n.id & 63) }
 
-// Work does up to about fuel rows of deferred merging in each trace, for idle
-// time, and reports whether some is left.
+// Work does up to about fuel rows of deferred merging and writing in each trace,
+// for idle time, and reports whether some is left.
 func (c *Circuit) Work(fuel int) bool {
 	left := false
+	for _, n := range c.nodes {
+		if f, ok := n.op.(flusher); ok && f.backlog() > fewToFlush {
+			f.flush(c.epoch, fuel)
+			left = left || f.backlog() > fewToFlush
+		}
+	}
 	for _, t := range c.traces {
 		left = t.Work(fuel) || left
 	}
@@ -229,6 +236,9 @@ func (c *Circuit) Spines() []*trace.Spine {
 // then read again where they need it: for when memory is short. Cached is about
 // how many bytes that is.
 func (c *Circuit) Forget() {
+	if c.opts.Once {
+		return // there are no traces to read again
+	}
 	c.flush()
 	for _, n := range c.nodes {
 		if f, ok := n.op.(flusher); ok {
@@ -252,7 +262,7 @@ func (c *Circuit) Cached() int64 {
 func (c *Circuit) flush() {
 	for _, n := range c.nodes {
 		if f, ok := n.op.(flusher); ok {
-			f.flush(c.epoch)
+			f.flush(c.epoch, math.MaxInt)
 		}
 	}
 }

@@ -289,3 +289,8 @@ func (t *groupTable) keyColumns(ids []uint32) []*columnar.Vec {
 func (t *groupTable) hashOf(id uint32) uint64 {
 	return columnar.HashRow(t.keyColumns([]uint32{id}), 0)
 }
+
+// bytes is the memory of the table.
+func (t *groupTable) bytes() int64 {
+	return int64(t.rows.size)*int64(t.rows.stride) + t.idx.bytes() + t.ar.size()
+}

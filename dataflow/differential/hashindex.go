@@ -157,3 +157,6 @@ func (x *hashIndex) remove(h, row uint32) {
 	s.meta.n--
 	x.n--
 }
+
+// bytes is about the memory of the index: segments are about half full.
+func (x *hashIndex) bytes() int64 { return int64(x.n)*16 + int64(len(x.dir))*24 }

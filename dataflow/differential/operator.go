@@ -23,8 +23,18 @@ type Operator interface{ Step(x *Context) }
 type Restorer interface{ Restored(epoch dataflow.Epoch) }
 
 // flusher is implemented by operators that write behind: flush brings their
-// traces up to date as of an epoch that is complete.
-type flusher interface{ flush(epoch dataflow.Epoch) }
+// traces up to date as of an epoch that is complete, after which Restored may
+// drop what they hold besides, cached bytes of it. backlog is about how many
+// rows flush has to write; with a limit it may leave some for later.
+type flusher interface {
+	Restorer
+	flush(epoch dataflow.Epoch, limit int)
+	backlog() int
+	cached() int64
+}
+
+// fewToFlush is a backlog that a checkpoint does not notice. Tests lower it.
+var fewToFlush = 1 << 15
 
 // Node is an operator in its circuit.
 type Node struct {

@@ -38,6 +38,7 @@ type flow struct {
 // plan is a circuit: the inputs come first, the rest are in topological order.
 type oraclePlan struct {
 	r      *rand.Rand
+	joins  bool
 	inputs int
 	flows  []*flow
 }
@@ -50,8 +51,8 @@ func kindsOf(cols []column) []columnar.Kind {
 	return ks
 }
 
-func newOraclePlan(r *rand.Rand, grows bool) *oraclePlan {
-	p := &oraclePlan{r: r, inputs: 1 + r.IntN(2)}
+func newOraclePlan(r *rand.Rand, grows, joins bool) *oraclePlan {
+	p := &oraclePlan{r: r, inputs: 1 + r.IntN(2), joins: joins}
 	for i := range p.inputs {
 		f := &flow{name: fmt.Sprintf("input%d", i), grows: grows}
 		for range 1 + r.IntN(5) {
@@ -86,6 +87,9 @@ func (p *oraclePlan) draw() *flow {
 	case 1:
 		return p.linear(src)
 	case 2:
+		if !p.joins {
+			return nil
+		}
 		return p.join(src)
 	case 3:
 		f := &flow{name: "distinct", cols: in.cols, ins: []int{src}}
@@ -446,7 +450,9 @@ func TestOracle(t *testing.T) {
 	if testing.Short() {
 		rounds = 150
 	}
+	defer func(n, m int) { tidyGroups, fewToFlush = n, m }(tidyGroups, fewToFlush)
 	for round := range rounds {
+		tidyGroups, fewToFlush = r.IntN(20), r.IntN(20)
 		oracleRound(t, r, round)
 		if t.Failed() {
 			return
@@ -456,17 +462,17 @@ func TestOracle(t *testing.T) {
 
 func oracleRound(t *testing.T, r *rand.Rand, round int) {
 	grows := r.IntN(3) == 0
-	p := newOraclePlan(r, grows)
+	most := []int{3, 12, 40, 40, 150}[r.IntN(5)]
+	if round%400 == 399 {
+		most = 40_000 // enough for several chunks, and for the executor
+	}
+	p := newOraclePlan(r, grows, most < 1000)
 	run := p.start(randomOptions(r))
 	var hs []*history
 	for _, f := range p.flows[:p.inputs] {
 		h := newHistory(r, kindsOf(f.cols))
 		h.grows = grows
 		hs = append(hs, h)
-	}
-	most := []int{3, 12, 40, 40, 150}[r.IntN(5)]
-	if round%400 == 399 {
-		most = 70_000
 	}
 	contents := func() (zs []*reference.ZSet) {
 		for _, h := range hs {
@@ -476,7 +482,7 @@ func oracleRound(t *testing.T, r *rand.Rand, round int) {
 	}
 	epoch := dataflow.Epoch(0)
 	for range 3 + r.IntN(12) {
-		if most > 1000 && epoch > 4 {
+		if most > 1000 && epoch > 3 {
 			break
 		}
 		epoch += dataflow.Epoch(1 + r.IntN(3))
@@ -490,9 +496,11 @@ func oracleRound(t *testing.T, r *rand.Rand, round int) {
 		}
 		run.c.Step(epoch)
 		run.check(t, contents(), fmt.Sprintf("epoch %d", epoch))
-		switch r.IntN(8) {
-		case 0:
-			run.c.Work(r.IntN(1000))
+		switch r.IntN(10) {
+		case 8:
+			run.c.Forget()
+		case 0, 9:
+			run.c.Work(r.IntN([]int{4, 1000}[r.IntN(2)]))
 		case 1:
 			run.c.Spines() // a checkpoint
 		case 2:

@@ -1,6 +1,8 @@
 package differential
 
 import (
+	"math"
+
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential/trace"
 )
@@ -100,7 +102,26 @@ func (r *reduce) Step(x *Context) {
 		s.closeValues()
 	})
 	cut.release()
+	r.tidy(x.Epoch())
 }
+
+// tidy flushes when many groups are only kept because their durable rows are
+// still to be retracted.
+func (r *reduce) tidy(epoch dataflow.Epoch) {
+	waiting, live := 0, 0
+	for _, s := range r.parts {
+		if s != nil {
+			waiting += s.waiting
+			live += s.t.idx.n
+		}
+	}
+	if waiting > max(tidyGroups, live/2) {
+		r.flush(epoch, math.MaxInt)
+	}
+}
+
+// tidyGroups is how many empty groups are not worth the trouble. Tests lower it.
+var tidyGroups = 1 << 16
 
 // retracts reports whether a diff is negative.
 func retracts(ds []*dataflow.Delta) bool {

@@ -167,6 +167,62 @@ func BenchmarkReduce(b *testing.B) {
 	})
 }
 
+// BenchmarkReduceCheckpoint is the cost of bringing the durable form up to date,
+// and of reading it again, a group.
+func BenchmarkReduceCheckpoint(b *testing.B) {
+	const keys = 1_000_000
+	ds := keyedDeltas(3*keys/benchRows, keys, false)
+	c := New(Options{Partitions: benchPartitions})
+	in, s := c.Input(ds[0].Kinds())
+	sums, _ := c.Reduce(s, []int{0}, []Agg{{Op: AggSum, Arg: 1, Filter: -1}}, ReduceOptions{})
+	out := c.Output(sums)
+	epoch := dataflow.Epoch(0)
+	touched := 0
+	step := func(ds []*dataflow.Delta) {
+		for _, d := range ds {
+			in.Push(d)
+		}
+		epoch++
+		c.Step(epoch)
+		for _, d := range out.Take() {
+			if d.Diffs == nil {
+				touched += d.N
+			}
+		}
+	}
+	lock(b)
+	var flush, load time.Duration
+	groups, loaded := 0, 0
+	for range b.N {
+		for i := 0; i < len(ds); i += 4 {
+			step(ds[i:min(i+4, len(ds))])
+		}
+		groups += c.nodes[1].op.(*reduce).groupsInTables()
+		t := cpuTime(true)
+		c.Spines()
+		flush += cpuTime(true) - t
+		c.Forget()
+		touched = 0
+		t = cpuTime(true)
+		step(ds[:4])
+		load += cpuTime(true) - t
+		loaded += touched
+	}
+	b.ReportMetric(float64(flush.Nanoseconds())/float64(groups), "flush-ns/group")
+	b.ReportMetric(float64(load.Nanoseconds())/float64(loaded), "cold-ns/group")
+	b.ReportMetric(0, "ns/op")
+}
+
+func (r *reduce) groupsInTables() int {
+	n := 0
+	for _, s := range r.parts {
+		if s != nil {
+			n += s.t.idx.n
+		}
+	}
+	return n
+}
+
 func BenchmarkTopK(b *testing.B) {
 	top := func(o TopKOptions) func(*Circuit, Stream) Stream {
 		o.Limit = 10

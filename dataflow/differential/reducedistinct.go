@@ -213,8 +213,12 @@ func (s *reducePart) sweep(d *distinctPart) {
 		p := d.t.at(z.gid)
 		h := header(p)
 		*h &^= entryZero
-		if *h&groupDurable == 0 && d.isZero(unsafe.Add(p, d.t.rest*8)) {
+		switch {
+		case !d.isZero(unsafe.Add(p, d.t.rest*8)):
+		case *h&groupDurable == 0:
 			s.dropEntry(d, p, z.gid, z.hash)
+		default:
+			s.waiting++
 		}
 	}
 	d.zero = d.zero[:0]

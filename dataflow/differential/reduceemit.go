@@ -143,8 +143,12 @@ func (s *reducePart) copyRows(lo, hi int) {
 		for _, w := range row[s.t.rest:] {
 			any |= w
 		}
-		if any == 0 && *header(p)&groupDurable == 0 {
+		switch {
+		case any != 0:
+		case *header(p)&groupDurable == 0:
 			s.empties = append(s.empties, g)
+		default:
+			s.waiting++
 		}
 	}
 }

@@ -312,40 +312,69 @@ func (s *reducePart) entryKeys(d *distinctPart, ids []uint32) []*columnar.Vec {
 	return append(s.t.keyColumns(groups), d.t.keys.decode(1, d.t.keyRows(ids), &d.t.ar))
 }
 
-// flush brings the durable form up to date at an epoch that is complete.
-func (r *reduce) flush(epoch dataflow.Epoch) {
-	for i := range r.sets {
-		var ds []*dataflow.Delta
-		for _, s := range r.parts {
-			if s != nil {
-				ds = s.flushEntries(s.sets[i], r.sets[i], ds)
-			}
-		}
-		r.sets[i].Append(epoch, ds)
-	}
+// flush brings the durable form up to date at an epoch that is complete, or
+// about `limit` rows of it.
+func (r *reduce) flush(epoch dataflow.Epoch, limit int) {
 	if r.groups == nil {
 		return
 	}
+	// Entries first: groups outlive theirs.
+	for i, t := range r.sets {
+		var ds []*dataflow.Delta
+		for _, s := range r.parts {
+			if s != nil && limit > 0 {
+				d := s.sets[i]
+				ids := takeDirty(&d.t, &d.dirty, limit)
+				limit -= len(ids)
+				ds = s.flushEntries(d, t, ids, ds)
+			}
+		}
+		t.Append(epoch, ds)
+	}
 	var ds []*dataflow.Delta
 	for _, s := range r.parts {
-		if s != nil {
-			ds = s.flushGroups(r.groups, ds)
+		if s != nil && limit > 0 {
+			ids := takeDirty(&s.t, &s.dirty, limit)
+			limit -= len(ids)
+			ds = s.flushGroups(r.groups, ids, ds)
+			s.waiting = 0
 		}
 	}
 	r.groups.Append(epoch, ds)
 }
 
-// takeDirty gives the rows of a dirty list, each once, and empties the list.
-func takeDirty(t *groupTable, dirty *[]uint32) []uint32 {
-	ids := (*dirty)[:0]
-	for _, id := range *dirty {
+// backlog is how many rows flush has to write.
+func (r *reduce) backlog() int {
+	n := 0
+	for _, s := range r.parts {
+		if s == nil {
+			continue
+		}
+		n += len(s.dirty)
+		for _, d := range s.sets {
+			n += len(d.dirty)
+		}
+	}
+	return n
+}
+
+// takeDirty takes up to `limit` numbers off a dirty list, each once.
+func takeDirty(t *groupTable, dirty *[]uint32, limit int) []uint32 {
+	list := *dirty
+	if limit < len(list) {
+		*dirty = list[limit:]
+		list = list[:limit:limit]
+	} else {
+		*dirty = nil
+	}
+	ids := list[:0]
+	for _, id := range list {
 		// A number may be listed twice: it was given out again.
 		if h := header(t.at(id)); *h&groupDirty != 0 {
 			*h &^= groupDirty
 			ids = append(ids, id)
 		}
 	}
-	*dirty = nil
 	return ids
 }
 
@@ -376,8 +405,7 @@ func retractions(tr *trace.Trace, t *groupTable, ids []uint32, keys []*columnar.
 	return ds
 }
 
-func (s *reducePart) flushGroups(tr *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
-	all := takeDirty(&s.t, &s.dirty)
+func (s *reducePart) flushGroups(tr *trace.Trace, all []uint32, ds []*dataflow.Delta) []*dataflow.Delta {
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
 		keys := s.t.keyColumns(ids)
@@ -420,8 +448,7 @@ func durableRows(keys []*columnar.Vec, rows []uint32, blob *columnar.Builder) *d
 	return &dataflow.Delta{Batch: columnar.Batch{Cols: append(cols, blob.Build()), N: len(rows)}}
 }
 
-func (s *reducePart) flushEntries(d *distinctPart, tr *trace.Trace, ds []*dataflow.Delta) []*dataflow.Delta {
-	all := takeDirty(&d.t, &d.dirty)
+func (s *reducePart) flushEntries(d *distinctPart, tr *trace.Trace, all []uint32, ds []*dataflow.Delta) []*dataflow.Delta {
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
 		keys := s.entryKeys(d, ids)
@@ -452,4 +479,19 @@ func (s *reducePart) flushEntries(d *distinctPart, tr *trace.Trace, ds []*datafl
 		ds = append(ds, durableRows(keys, live, blob))
 	}
 	return ds
+}
+
+// cached is the memory of the tables.
+func (r *reduce) cached() int64 {
+	var n int64
+	for _, s := range r.parts {
+		if s == nil {
+			continue
+		}
+		n += s.t.bytes() + s.pools.ar.size() + int64(len(s.pools.wide.all))*8*(wideLimbs+4)
+		for _, d := range s.sets {
+			n += d.t.bytes()
+		}
+	}
+	return n
 }

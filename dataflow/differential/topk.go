@@ -137,15 +137,28 @@ func (t *topK) Step(x *Context) {
 }
 
 // flush brings the trace up to date, which append-only input changes only here.
-func (t *topK) flush(epoch dataflow.Epoch) {
+func (t *topK) flush(epoch dataflow.Epoch, limit int) {
 	if t.trace == nil || !t.opts.AppendOnly {
 		return
 	}
 	var ds []*dataflow.Delta
 	for _, s := range t.parts {
-		if s != nil {
-			ds = s.flush(ds)
+		if s != nil && limit > 0 {
+			ids := takeDirty(&s.t, &s.dirty, limit)
+			limit -= len(ids)
+			ds = s.flush(ids, ds)
 		}
 	}
 	t.trace.Append(epoch, ds)
+}
+
+// backlog is how many groups flush has to write.
+func (t *topK) backlog() int {
+	n := 0
+	for _, s := range t.parts {
+		if s != nil {
+			n += len(s.dirty)
+		}
+	}
+	return n
 }

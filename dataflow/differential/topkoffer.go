@@ -236,9 +236,8 @@ func (s *topPart) loadGroups() {
 	})
 }
 
-// flush appends the changes of the trace to ds.
-func (s *topPart) flush(ds []*dataflow.Delta) []*dataflow.Delta {
-	all := takeDirty(&s.t, &s.dirty)
+// flush appends what the trace must change for some groups to ds.
+func (s *topPart) flush(all []uint32, ds []*dataflow.Delta) []*dataflow.Delta {
 	for lo := 0; lo < len(all); lo += columnar.ChunkRows {
 		ids := all[lo:min(lo+columnar.ChunkRows, len(all))]
 		ds = retractions(s.op.trace, &s.t, ids, s.t.keyColumns(ids), ds)
@@ -279,4 +278,15 @@ func (s *topPart) contents(groups []uint32, ds []*dataflow.Delta) []*dataflow.De
 		add()
 	}
 	return ds
+}
+
+// cached is the memory of the tables.
+func (t *topK) cached() int64 {
+	var n int64
+	for _, s := range t.parts {
+		if s != nil {
+			n += s.t.bytes() + s.ar.size()
+		}
+	}
+	return n
 }
