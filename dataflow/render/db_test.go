@@ -27,7 +27,8 @@ type db struct {
 	snap     *catalog.Snapshot
 	next     plan.ObjectID
 	tables   map[plan.ObjectID]*table
-	disabled map[string]bool // planner rules
+	disabled map[string]bool    // planner rules
+	sizes    map[string]float64 // what the planner thinks of tables; nil: it knows no sizes and no indexes
 }
 
 // table is a collection as the deltas that made it.
@@ -146,12 +147,62 @@ func (d *db) rows(t testing.TB, rel plan.Rel, n int, f func(b *columnar.Batch)) 
 // Snapshot implements render.Reader.
 func (d *db) Snapshot(_ context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error] {
 	return func(yield func(*dataflow.Delta, error) bool) {
-		for _, x := range d.tables[get.ID].deltas {
-			if !yield(picked(x, get), nil) {
+		tab := d.tables[get.ID]
+		for _, x := range tab.deltas {
+			if !yield(picked(tab.lookup(x, get.Lookup), get), nil) {
 				return
 			}
 		}
 	}
+}
+
+// lookup is the rows of x with the keys wanted.
+func (tab *table) lookup(x *dataflow.Delta, l *plan.Lookup) *dataflow.Delta {
+	if l == nil {
+		return x
+	}
+	typs := make([]types.Type, len(l.Key))
+	for i, k := range l.Key {
+		typs[i] = tab.obj.Columns[k].Type
+	}
+	wanted := map[string]bool{}
+	for _, vals := range l.Values {
+		b := columnar.Batch{N: 1}
+		for _, v := range vals {
+			c, err := expr.EvalConst(v, session())
+			if err != nil {
+				panic(err)
+			}
+			b.Cols = append(b.Cols, c.Val)
+		}
+		wanted[rowText(typs, &b, 0)] = true
+	}
+	keys := x.Batch.Select(l.Key)
+	out := &dataflow.Delta{}
+	var idx []uint32
+	for i := range x.N {
+		if wanted[rowText(typs, &keys, i)] {
+			idx, out.Diffs = append(idx, uint32(i)), append(out.Diffs, x.Diff(i))
+		}
+	}
+	out.Batch = x.Batch.Gather(idx)
+	return out
+}
+
+// indexes are the primary keys.
+func (d *db) indexes(id plan.ObjectID) []planner.Index {
+	if k := d.tables[id].obj.PrimaryKey; k != nil {
+		return []planner.Index{{ID: id, Key: k, Unique: true}}
+	}
+	return nil
+}
+
+// size is the size of a table that the planner is told.
+func (d *db) size(id plan.ObjectID) float64 {
+	if n, ok := d.sizes[d.tables[id].obj.Name]; ok {
+		return n
+	}
+	return -1
 }
 
 // picked is a delta of a table with the columns of a read.
@@ -186,7 +237,11 @@ func (d *db) query(sql string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel, err := planner.Optimize(q.Rel, planner.Options{Disabled: d.disabled})
+	opts := planner.Options{Disabled: d.disabled}
+	if d.sizes != nil {
+		opts.Indexes, opts.Rows = d.indexes, d.size
+	}
+	rel, err := planner.Optimize(q.Rel, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -190,6 +190,9 @@ type abandoned struct{ err error }
 
 // circuit runs a plan as a circuit.
 func (r *run) circuit(rel plan.Rel) (err error) {
+	if rel, err = r.resolveLookups(rel); err != nil {
+		return err
+	}
 	df, err := Render(rel, *r.opts)
 	if err != nil {
 		return err

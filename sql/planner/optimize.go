@@ -19,8 +19,12 @@ type Options struct {
 	// Indexes lists the indexes of a collection; nil: none.
 	Indexes func(id plan.ObjectID) []Index
 	// Rows estimates how many rows a collection has; nil, or a negative
-	// answer: unknown.
+	// answer: unknown. Plans depend on it: what is maintained keeps its state
+	// over a restart only if it is planned again with the same estimates.
 	Rows func(id plan.ObjectID) float64
+	// IndexJoins allows joins to look up by indexes, and not only by the own
+	// keys of collections: the caller opens all that plan.ReadIDs lists.
+	IndexJoins bool
 	// Disabled names rules that must not be applied (for tests).
 	Disabled map[string]bool
 	// Fired, if not nil, is called with the name of each rule that changed the plan.
@@ -54,7 +58,13 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 			break
 		}
 	}
-	return o.lookups(o.share(r)), nil
+	r = o.lookups(o.share(r))
+	if !opts.Maintained {
+		if l := o.lookupJoins(r); l != r {
+			r = o.clean(l)
+		}
+	}
+	return r, nil
 }
 
 // Lower brings a bound plan to the relational stage and does nothing else.
@@ -105,7 +115,7 @@ func (o *optimizer) rule(rule string) bool {
 func Rules() []string {
 	return []string{
 		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
-		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "LeftToAnti", "OuterToInner", "PointLookup",
+		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "LeftToAnti", "LookupJoin", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
 		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",

@@ -108,6 +108,22 @@ type Join struct {
 	Right   Rel
 	On      []expr.Expr
 	Lateral bool
+	// Lookup says that a query that runs once should compute Left first, which
+	// is thought to be small, and read of Right's collection only the rows with
+	// the keys found. It is a hint: the join is right without it.
+	Lookup *JoinLookup
+}
+
+// JoinLookup is how a join looks its right side up: Right only filters and
+// projects a Get of the collection.
+type JoinLookup struct {
+	// Index is the index to use, or the collection itself.
+	Index ObjectID
+	// Key are the key columns, as columns of the collection; Values gives them,
+	// over Left's columns, in the key columns' types.
+	Key    []int
+	Values []expr.Expr
+	Unique bool
 }
 
 // AggCall is one aggregate of an Aggregate. Args, Filter and OrderBy are over

@@ -191,6 +191,9 @@ func describeJoin(r *Join, subs *subqueries) string {
 	if r.Lateral {
 		s += " lateral"
 	}
+	if r.Lookup != nil {
+		s += " lookup"
+	}
 	l, rc := r.Left.Columns(), r.Right.Columns()
 	all := make([]Column, 0, len(l)+len(rc))
 	n := namesOf(append(append(all, l...), rc...), subs)

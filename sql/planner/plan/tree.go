@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/streamdb/streamdb/sql/expr"
 )
 
@@ -244,9 +246,15 @@ func MapExprs(r Rel, f func(expr.Expr) expr.Expr) Rel {
 			return &Filter{Input: r.Input, Preds: ps}
 		}
 	case *Join:
-		if on := m.list(r.On); m.changed {
+		on, l := m.list(r.On), r.Lookup
+		if l != nil {
+			c := *l
+			c.Values = m.list(l.Values)
+			l = &c
+		}
+		if m.changed {
 			c := *r
-			c.On = on
+			c.On, c.Lookup = on, l
 			return &c
 		}
 	case *Aggregate:
@@ -352,6 +360,32 @@ func (m *exprMapper) calls(cs []WindowCall) []WindowCall {
 		out[i].Frame.End.Offset = m.one(out[i].Frame.End.Offset)
 	}
 	return out
+}
+
+// ReadIDs lists the collections and indexes that running a plan reads.
+func ReadIDs(r Rel) []ObjectID {
+	var ids []ObjectID
+	add := func(id ObjectID) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	Walk(r, func(n Rel) bool {
+		switch n := n.(type) {
+		case *Get:
+			if n.Lookup != nil {
+				add(n.Lookup.Index)
+			} else {
+				add(n.ID)
+			}
+		case *Join:
+			if n.Lookup != nil {
+				add(n.Lookup.Index)
+			}
+		}
+		return true
+	})
+	return ids
 }
 
 // BindParams replaces the parameters of a plan by constants.
