@@ -46,7 +46,7 @@ func TestCancel(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT a FROM r WHERE b > 0",
 		"SELECT count(*) FROM r JOIN q ON r.a = q.a",
-		"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x, p WHERE p.a = 1) SELECT n FROM x",
+		"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT x.n + 1 FROM x, p WHERE p.a = 1) SELECT n FROM x",
 	} {
 		q, err := d.bind(sql)
 		if err != nil {
