@@ -243,6 +243,8 @@ func IsTotal(e Expr) bool {
 			return !n.Op.Total
 		case *ArrayOp:
 			return !n.Op.Total
+		case *ArrayCtor:
+			return len(n.Elems) > 0 && n.Elems[0].Type().OID.IsArray() // their shapes may differ
 		case *Subquery:
 			return n.Kind == SubqueryScalar
 		}
