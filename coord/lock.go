@@ -108,9 +108,6 @@ func (m *lockManager) deadlocked(tx *txn, id plan.ObjectID) bool {
 
 // release gives up all locks of tx and grants them to the next in line.
 func (m *lockManager) release(tx *txn) {
-	if len(tx.locks) == 0 {
-		return
-	}
 	m.mu.Lock()
 	for _, id := range tx.locks {
 		m.releaseLocked(id)

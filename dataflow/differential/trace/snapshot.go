@@ -91,6 +91,9 @@ func (sh *shared) hold(t dataflow.Epoch, from bool, spines []*Spine) (*Hold, boo
 		if t < s.Upper() && (!s.readable(t) || s.crossing(t)) {
 			return nil, false
 		}
+		if from && slices.ContainsFunc(s.merges, func(g *merging) bool { return t+1 < g.b.desc.Upper }) {
+			return nil, false
+		}
 	}
 	h := &Hold{shared: sh, at: t, from: from}
 	sh.holds = append(sh.holds, h)

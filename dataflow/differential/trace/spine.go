@@ -222,11 +222,11 @@ func (s *Spine) held(a, b *Batch) bool {
 	return s.shared.separates(a, b)
 }
 
-// separates reports whether a hold reads all of a and not all of b. Call with
-// the lock held.
+// separates reports whether a hold reads all of a and not all of b, or, being
+// for all epochs from its own on, may come to. Call with the lock held.
 func (sh *shared) separates(a, b *Batch) bool {
 	for _, h := range sh.holds {
-		if a.desc.Upper <= h.at+1 && h.at+1 < b.desc.Upper {
+		if h.at+1 < b.desc.Upper && (h.from || a.desc.Upper <= h.at+1) {
 			return true
 		}
 	}
