@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -44,6 +46,7 @@ var registry = struct {
 // f.Operator. It is called from init functions only.
 func Register(f Function) *Function {
 	p := &f
+	p.Args = slices.Clip(p.Args) // overloads may share their lists
 	if f.Operator {
 		registry.ops[f.Name] = append(registry.ops[f.Name], p)
 	} else {
