@@ -144,20 +144,8 @@ func (o *outColumn) appendRaw(set rowSet, off int) {
 
 // appendRows appends column c of rows of a codec.
 func (o *outColumn) appendRows(k *rowCodec, c int, set rowSet, ar *arena) {
-	if k.masks == 0 {
-		o.appendWords(set, k.offs[c], ar)
-		return
-	}
-	var any uint64
 	mask, bit := c>>6, uint(c)&63
-	for _, r := range set.sel {
-		any |= *wordAt(set.at(r), mask)
-	}
-	if any>>bit&1 == 0 {
-		o.appendWords(set, k.offs[c], ar)
-		return
-	}
-	if o.kind == columnar.KindBytes {
+	if k.masks > 0 && o.kind == columnar.KindBytes {
 		for _, r := range set.sel {
 			p := set.at(r)
 			if *wordAt(p, mask)>>bit&1 != 0 {
@@ -171,6 +159,16 @@ func (o *outColumn) appendRows(k *rowCodec, c int, set rowSet, ar *arena) {
 	}
 	n := o.n
 	o.appendWords(set, k.offs[c], ar)
+	if k.masks == 0 {
+		return
+	}
+	var any uint64
+	for _, r := range set.sel {
+		any |= *wordAt(set.at(r), mask)
+	}
+	if any>>bit&1 == 0 {
+		return
+	}
 	for i, r := range set.sel {
 		if *wordAt(set.at(r), mask)>>bit&1 != 0 {
 			o.setNull(n + i)

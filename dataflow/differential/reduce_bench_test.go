@@ -167,6 +167,81 @@ func BenchmarkReduce(b *testing.B) {
 	})
 }
 
+// BenchmarkReduceReport is a report as of Nexmark's queries 15 to 17: a text key
+// beside an integer one, counts under filters, extremes, a sum, distinct counts.
+func BenchmarkReduceReport(b *testing.B) {
+	days := []string{"2015-07-15", "2015-07-16"}
+	var ds []*dataflow.Delta
+	for i, d := range keyedDeltas(40, 20_000, false) {
+		day := columnar.NewBuilder(columnar.KindBytes, d.N)
+		var flags [3]*columnar.Vec
+		vals := d.Cols[1].Int64s()
+		for f := range flags {
+			flags[f] = columnar.MakeFixed(columnar.KindBool, d.N)
+			for j, v := range vals {
+				flags[f].Bools()[j] = v%3 == int64(f)
+			}
+		}
+		bidder := columnar.MakeFixed(columnar.KindInt64, d.N)
+		for j, v := range vals {
+			day.String(days[i/80])
+			bidder.Int64s()[j] = v >> 4 % 5000
+		}
+		cols := []*columnar.Vec{d.Cols[0], day.Build(), d.Cols[1], flags[0], flags[1], flags[2], bidder}
+		ds = append(ds, &dataflow.Delta{Batch: columnar.Batch{Cols: cols, N: d.N}})
+	}
+	plain := []Agg{{Op: AggCount, Arg: -1, Filter: -1}, {Op: AggMin, Arg: 2, Filter: -1}, {Op: AggMax, Arg: 2, Filter: -1},
+		{Op: AggSum, Arg: 2, Filter: -1}, {Op: AggCount, Arg: 2, Filter: -1}}
+	distinct := []Agg{{Op: AggCount, Arg: 6, Filter: -1, Distinct: true}}
+	for f := range 3 {
+		plain = append(plain, Agg{Op: AggCount, Arg: -1, Filter: 3 + f})
+		distinct = append(distinct, Agg{Op: AggCount, Arg: 6, Filter: 3 + f, Distinct: true})
+	}
+	for name, aggs := range map[string][]Agg{"plain": plain, "distinct": append(distinct, plain...)} {
+		b.Run(name, func(b *testing.B) {
+			benchDeltas(b, ds, 10, func(c *Circuit, s Stream) Stream {
+				oks, _ := c.Reduce(s, []int{0, 1}, aggs, ReduceOptions{AppendOnly: true})
+				return oks
+			})
+		})
+	}
+}
+
+// BenchmarkReduceLatency is the cost of small epochs over a million groups.
+func BenchmarkReduceLatency(b *testing.B) {
+	const keys = 1_000_000
+	ds := keyedDeltas(3*keys/benchRows, keys, false)
+	for _, rows := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
+			c := New(Options{Partitions: benchPartitions})
+			in, s := c.Input(ds[0].Kinds())
+			sums, _ := c.Reduce(s, []int{0}, []Agg{{Op: AggSum, Arg: 1, Filter: -1}}, ReduceOptions{})
+			top := c.TopK(sums, nil, []Order{{Col: 1, Desc: true}}, TopKOptions{Limit: 10})
+			out := c.Output(top)
+			epoch := dataflow.Epoch(0)
+			for _, d := range ds {
+				in.Push(d)
+				epoch++
+				c.Step(epoch)
+				out.Take()
+			}
+			lock(b)
+			b.ResetTimer()
+			start := cpuTime(true)
+			for i := range b.N {
+				d := ds[i%len(ds)]
+				at := i / len(ds) * rows % (d.N - rows)
+				in.Push(&dataflow.Delta{Batch: d.Slice(at, at+rows)})
+				epoch++
+				c.Step(epoch)
+				out.Take()
+			}
+			b.ReportMetric(float64((cpuTime(true)-start).Nanoseconds())/1e3/float64(b.N), "cpu-µs/epoch")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // BenchmarkReduceCheckpoint is the cost of bringing the durable form up to date,
 // and of reading it again, a group.
 func BenchmarkReduceCheckpoint(b *testing.B) {

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -72,7 +73,7 @@ func (s *reducePart) finish(out emitter) {
 		}
 	}
 	s.pools.bury()
-	s.touched, s.old, s.empties = s.touched[:0], s.old[:0], s.empties[:0]
+	s.touched, s.old, s.empties = emptied(s.touched), emptied(s.old), emptied(s.empties)
 }
 
 // emit emits what changed in the groups lo to hi of the touched list.
@@ -94,8 +95,10 @@ func (s *reducePart) look(lo, hi, room int) {
 	news := newRowSet(s.image[s.t.rest:], width, nil)
 	changed := s.changed[:n]
 	clear(changed)
-	for i := range s.plan.outs {
-		s.pools.compare(&s.plan.outs[i], olds, news, changed)
+	for _, o := range s.plan.looks {
+		if s.pools.compare(o, olds, news, changed); !slices.Contains(changed, false) {
+			break
+		}
 	}
 	gone, come := s.gone.sel[:0], s.come.sel[:0]
 	for i := range uint32(n) {
@@ -112,6 +115,12 @@ func (s *reducePart) look(lo, hi, room int) {
 	}
 	s.gone.sel, s.come.sel = gone, come
 	keys := newRowSet(s.image[s.t.keyAt:], width, nil)
+	if s.failing > 0 {
+		s.failing -= s.takeFailures(&s.gone, olds)
+	}
+	if s.plan.canFail {
+		s.failing += s.takeFailures(&s.come, news)
+	}
 	s.appendTo(&s.gone, keys, olds, room)
 	s.appendTo(&s.come, keys, news, room)
 }
@@ -155,9 +164,6 @@ func (s *reducePart) copyRows(lo, hi int) {
 
 // appendTo appends the selected rows of a block to o.
 func (s *reducePart) appendTo(o *reduceOut, keys, slots rowSet, room int) {
-	if s.plan.canFail {
-		s.takeFailures(o, slots)
-	}
 	if len(o.sel) == 0 {
 		return
 	}
@@ -172,9 +178,11 @@ func (s *reducePart) appendTo(o *reduceOut, keys, slots rowSet, room int) {
 	}
 }
 
-// takeFailures takes the rows with an output out of range out of the selection.
-func (s *reducePart) takeFailures(o *reduceOut, slots rowSet) {
+// takeFailures takes the rows with an output out of range out of the selection,
+// and gives their number.
+func (s *reducePart) takeFailures(o *reduceOut, slots rowSet) int {
 	slots.sel = o.sel
+	before := len(o.errs)
 	for i := range s.plan.outs {
 		x := &s.plan.outs[i]
 		if !x.canFail() || !s.pools.anyFails(x, slots) {
@@ -192,6 +200,20 @@ func (s *reducePart) takeFailures(o *reduceOut, slots rowSet) {
 		o.sel = o.sel[:k]
 		slots.sel = o.sel
 	}
+	return len(o.errs) - before
+}
+
+// fails reports whether the group with these slots has an error for a row.
+func (s *reducePart) fails(slots unsafe.Pointer) bool {
+	if int64(*wordAt(slots, 0)) <= 0 && !s.plan.opts.Global {
+		return false
+	}
+	for i := range s.plan.outs {
+		if o := &s.plan.outs[i]; o.canFail() && s.pools.check(o, slots) != failNone {
+			return true
+		}
+	}
+	return false
 }
 
 // send emits the rows of o, and begins anew.

@@ -26,6 +26,7 @@ type reducePart struct {
 	cold    bool     // groups may be in the trace that are not in the table: loader has it
 	loader  *reduce
 	dirty   []uint32
+	failing int  // groups that have an error for a row, of those in the table
 	waiting int  // about how many empty groups and entries wait for flush to forget them
 	started bool // the global group has been output
 

@@ -21,6 +21,7 @@ type reducePlan struct {
 	sets    []*distinctSet
 	values  []*valueSet
 	outs    []output
+	looks   []*output      // the outputs, those first that tell most cheaply of a change
 	refs    int            // words after the slots: the prefixes of the value sets
 	spills  []*accumulator // those that may refer to something outside of their words
 	entries int            // slot with the number of entries in distinct sets; 0: none
@@ -103,8 +104,14 @@ func newReducePlan(kinds []columnar.Kind, keyCols []int, aggs []Agg, opts Reduce
 	for _, a := range aggs {
 		p.outs = append(p.outs, p.compile(a))
 	}
-	for _, o := range p.outs {
+	for i := range p.outs {
+		o := &p.outs[i]
 		p.canFail = p.canFail || o.canFail()
+		if o.op == AggCount {
+			p.looks = append([]*output{o}, p.looks...)
+		} else {
+			p.looks = append(p.looks, o)
+		}
 	}
 	return p
 }

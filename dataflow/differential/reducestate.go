@@ -266,6 +266,9 @@ func (r *reduce) loadGroups(s *reducePart, fresh []uint32) {
 				*header(p) |= groupDurable
 				s.pools.loadSlots(blob.Bytes(at), s.plan.accs, unsafe.Add(p, s.t.rest*8))
 				s.loadPrefixes(p, hash[lo+i])
+				if s.plan.canFail && s.fails(unsafe.Add(p, s.t.rest*8)) {
+					s.failing++
+				}
 			}
 			at = end
 		}

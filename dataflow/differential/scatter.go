@@ -83,3 +83,12 @@ func identity(n int) []uint32 {
 	}
 	return allRows(n)
 }
+
+// emptied is a slice to be filled again in the next epoch, unless this one was so
+// large that its memory is better given back.
+func emptied[T any](s []T) []T {
+	if cap(s) > 1<<19 {
+		return nil
+	}
+	return s[:0]
+}

@@ -279,8 +279,8 @@ func (s *topPart) finish(out emitter) {
 	for _, w := range s.dead {
 		freeBytes(w, &s.ar)
 	}
-	s.touched, s.before, s.ends, s.words = s.touched[:0], s.before[:0], s.ends[:0], s.words[:0]
-	s.changes, s.dead = s.changes[:0], s.dead[:0]
+	s.touched, s.before, s.ends = emptied(s.touched), emptied(s.before), emptied(s.ends)
+	s.words, s.changes, s.dead = emptied(s.words), emptied(s.changes), emptied(s.dead)
 }
 
 func (s *topPart) rowAt(i uint32) unsafe.Pointer {
