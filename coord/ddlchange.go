@@ -403,7 +403,7 @@ func dependError(o *catalog.Object, column string, user *catalog.Object) error {
 // eachRow gives the committed rows of a table and those of the transaction.
 func (s *Session) eachRow(o *catalog.Object, f func(*dataflow.Delta) error) error {
 	var err error
-	if coll := s.c.collection(o.ID); coll != nil {
+	if coll := s.c.collection(o.ID); coll != nil && !s.rewritten(o.ID) {
 		sn, e := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())
 		if e != nil {
 			return e

@@ -338,7 +338,7 @@ func (s *Session) uniqueViolation(t *catalog.Object, key []int, name string, row
 // lookup where the table is arranged by the key, else all of them.
 func (s *Session) existing(ctx context.Context, t *catalog.Object, key []int, rows columnar.Batch, wanted map[string]int, f func(*dataflow.Delta)) error {
 	coll := s.c.collection(t.ID)
-	if coll == nil {
+	if coll == nil || s.rewritten(t.ID) {
 		return nil
 	}
 	sn, err := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())

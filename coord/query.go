@@ -144,7 +144,7 @@ func (s *Session) optimizeOptions() planner.Options {
 func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 	cat := s.snapshot()
 	o := cat.ByID(id)
-	if o == nil || o.Kind == catalog.KindVirtual {
+	if o == nil || o.Kind == catalog.KindVirtual || s.rewritten(id) || s.ownObject(id) {
 		return nil
 	}
 	var out []planner.Index
@@ -272,7 +272,14 @@ func (s *Session) tryReader(ids []plan.ObjectID, e dataflow.Epoch) (*reader, err
 	for _, id := range ids {
 		coll := s.c.collection(id)
 		if coll == nil {
-			continue
+			if s.c.virtual[id] != nil || s.ownObject(id) {
+				continue
+			}
+			r.close()
+			return nil, pgerror.New(pgerror.UndefinedTable, "a relation of the query has been dropped meanwhile")
+		}
+		if s.rewritten(id) {
+			continue // its rows are among the transaction's own changes
 		}
 		sn, err := coll.snapshot(e)
 		if err != nil {
@@ -284,6 +291,16 @@ func (s *Session) tryReader(ids []plan.ObjectID, e dataflow.Epoch) (*reader, err
 		}
 	}
 	return r, nil
+}
+
+// ownObject says whether an object was made by the session's transaction.
+func (s *Session) ownObject(id plan.ObjectID) bool {
+	return s.tx != nil && s.tx.ddl != nil && s.c.catalog.Load().ByID(id) == nil
+}
+
+// rewritten says whether the session's transaction has given a table a new form.
+func (s *Session) rewritten(id plan.ObjectID) bool {
+	return s.tx != nil && s.tx.ddl != nil && s.tx.ddl.rebuilt[id]
 }
 
 func (r *reader) close() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamdb/streamdb/dataflow"
@@ -168,12 +169,25 @@ func (t *timeline) epoch(reqs []*request) {
 	}
 	// The log keeps the payload until it is durable.
 	t.buf = nil
-	_, err = t.c.store.Append(storage.LogRecord{Epoch: e, Payload: payload}, func(err error) { t.synced(e, reqs, err) })
+	// An epoch is complete, and its requests are told, when it is both durable
+	// and applied, whichever comes last.
+	var steps atomic.Int32
+	var syncErr error
+	step := func() {
+		if steps.Add(1) == 2 {
+			t.complete(e, reqs, syncErr)
+		}
+	}
+	_, err = t.c.store.Append(storage.LogRecord{Epoch: e, Payload: payload}, func(err error) {
+		syncErr = err
+		step()
+	})
 	if err != nil {
 		t.refused(reqs, err)
 		return
 	}
 	t.finish(e, reqs, rec)
+	step()
 }
 
 // refused handles a record that the log did not take: commits fail, chunks of
@@ -211,8 +225,8 @@ func (t *timeline) finish(e dataflow.Epoch, reqs []*request, rec *record) {
 	t.c.maybeCheckpoint(e)
 }
 
-// synced is told by the log, in order of epochs.
-func (t *timeline) synced(e dataflow.Epoch, reqs []*request, err error) {
+// complete opens an epoch to readers.
+func (t *timeline) complete(e dataflow.Epoch, reqs []*request, err error) {
 	if err != nil {
 		for _, r := range reqs {
 			r.done(0, diskError(err))
