@@ -1,0 +1,105 @@
+// Package jsonpath is the SQL/JSON path language: its syntax trees, their
+// parser and printer (PostgreSQL manual, section 9.16.2).
+package jsonpath
+
+import "github.com/streamdb/streamdb/sql/regex"
+
+// Path is a parsed path.
+type Path struct {
+	Strict bool
+	Root   *Node
+}
+
+// Kind is the kind of a node.
+type Kind uint8
+
+// The kinds: literals and variables, then predicates, arithmetic, and accessors.
+const (
+	Null Kind = iota
+	True
+	False
+	String
+	Number
+	Variable
+	Root    // $
+	Current // @
+	Last    // last
+
+	And
+	Or
+	Not
+	IsUnknown
+	Equal
+	NotEqual
+	Less
+	Greater
+	LessOrEqual
+	GreaterOrEqual
+	Exists
+	StartsWith
+	LikeRegex
+
+	Add
+	Sub
+	Mul
+	Div
+	Mod
+	Plus  // unary
+	Minus // unary
+
+	Key
+	AnyKey   // .*
+	AnyLevel // .**
+	AnyElem  // [*]
+	Subscript
+	Filter
+	Type
+	Size
+	Abs
+	Floor
+	Ceiling
+	Double
+	Datetime
+	KeyValue
+)
+
+// Node is an item of a path, with the accessor that is applied to its value.
+type Node struct {
+	Kind Kind
+	Next *Node
+	// Left and Right are the operands; Left that of a unary operator, the
+	// predicate of a filter, the template of datetime().
+	Left, Right *Node
+	Text        string // of strings, names and patterns
+	Num         []byte // in the encoding of package decimal
+	Subscripts  []Range
+	From, To    uint32 // levels of AnyLevel; Deepest for the last
+	Flags       string // of LikeRegex, in their order of printing
+	Regex       *regex.Regexp
+}
+
+// Deepest is the level of the values that have none below.
+const Deepest = 1<<32 - 1
+
+// Range is a subscript; To is nil if it is no range.
+type Range struct{ From, To *Node }
+
+var names = map[Kind]string{
+	And: "&&", Or: "||", Equal: "==", NotEqual: "!=", Less: "<", Greater: ">", LessOrEqual: "<=", GreaterOrEqual: ">=",
+	Add: "+", Sub: "-", Mul: "*", Div: "/", Mod: "%", Plus: "+", Minus: "-", StartsWith: "starts with", LikeRegex: "like_regex",
+	Type: "type", Size: "size", Abs: "abs", Floor: "floor", Ceiling: "ceiling", Double: "double", Datetime: "datetime", KeyValue: "keyvalue",
+}
+
+// String is an operator's symbol or a method's name.
+func (k Kind) String() string { return names[k] }
+
+// IsPredicate reports whether a node of the kind is a predicate.
+func (k Kind) IsPredicate() bool { return k >= And && k <= LikeRegex }
+
+// last is the end of a chain of accessors.
+func (n *Node) last() *Node {
+	for n.Next != nil {
+		n = n.Next
+	}
+	return n
+}

@@ -1,3 +1,0 @@
-package types
-
-func appendJSONPath(dst []byte, s string) ([]byte, error) { return append(dst, s...), nil }
