@@ -173,8 +173,12 @@ func describeConstant(r *Constant) string {
 			fmt.Fprintf(&b, "×%d", r.Diffs[i])
 		}
 	}
-	if r.Rows.N > maxRows {
-		fmt.Fprintf(&b, " … %d rows", r.Rows.N)
+	if r.Rows.N > maxRows { // the rest is told apart by its hash
+		sum := uint64(0)
+		for i := maxRows; i < r.Rows.N; i++ {
+			sum = sum*31 + columnar.HashRow(r.Rows.Cols, i)
+		}
+		fmt.Fprintf(&b, " … %d rows #%08x", r.Rows.N, uint32(sum^sum>>32))
 	}
 	return b.String()
 }
