@@ -522,7 +522,7 @@ func viewColumns(q *planner.Query, names []string) ([]catalog.Column, error) {
 func (s *Session) boundView(p *prepared, query *parser.Query) (*planner.Query, string, error) {
 	ctx := s.bindContext(nil)
 	ctx.Session = nil // a view does not depend on who made it, or when
-	ctx.Stars = map[*pg.ResTarget][]*pg.Node{}
+	ctx.Stars = map[*pg.ResTarget][]string{}
 	q, err := planner.BindQuery(ctx, p.stmt.Text, query)
 	if err != nil {
 		return nil, "", err
@@ -530,7 +530,7 @@ func (s *Session) boundView(p *prepared, query *parser.Query) (*planner.Query, s
 	if len(q.Params) > 0 {
 		return nil, "", pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
 	}
-	sql, err := planner.Qualify(ctx, query)
+	sql, err := planner.Qualify(ctx, p.stmt.Text, query)
 	return q, sql, err
 }
 
@@ -679,6 +679,10 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 	var volatile error
 	plan.Walk(rel, func(r plan.Rel) bool {
 		plan.Exprs(r, func(e expr.Expr) {
+			if name := timeFunction(e); name != "" && volatile == nil {
+				volatile = pgerror.New(pgerror.FeatureNotSupported, "%s is not supported in a maintained view", name).
+					WithHint("A view that is kept up to date changes with its inputs, not with the time of its creation.")
+			}
 			if v := expr.VolatilityOf(e); v == expr.Volatile && volatile == nil {
 				volatile = pgerror.New(pgerror.InvalidObjectDefinition, "volatile functions are not allowed in a maintained view").
 					WithHint("The result of a function like random() has no meaning in a view that is kept up to date.")
@@ -699,6 +703,22 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 		}
 	}
 	return nil
+}
+
+// timeFunction names the first function in e that tells the time, "" if there
+// is none.
+func timeFunction(e expr.Expr) (name string) {
+	expr.Walk(e, func(x expr.Expr) bool {
+		if c, ok := x.(*expr.Call); ok {
+			switch c.Fn.Name {
+			case "now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "current_timestamp", "current_date",
+				"current_time", "localtimestamp", "localtime", "timeofday", "mz_now":
+				name = c.Fn.Name + "()"
+			}
+		}
+		return name == ""
+	})
+	return name
 }
 
 func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.ResultWriter) error {

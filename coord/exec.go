@@ -20,7 +20,15 @@ import (
 func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
 	switch b := p.bound.(type) {
 	case *planner.Query:
-		return s.execQuery(ctx, p, params, w)
+		if p.asOf == nil {
+			return s.execQuery(ctx, p, params, w)
+		}
+		var tag string
+		err := s.asOf(ctx, p, func() (err error) {
+			tag, err = s.execQuery(ctx, p, params, w)
+			return err
+		})
+		return tag, err
 	case *planner.Insert, *planner.Update, *planner.Delete:
 		return s.execDML(ctx, p, b, params, w)
 	}

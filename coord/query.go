@@ -32,9 +32,11 @@ type prepared struct {
 	columns  []pgwire.Column // nil: returns no rows
 	bound    planner.Bound   // of queries and DML
 	rel      plan.Rel        // optimized, of queries; parameters are still in it
+	asOf     *parser.AsOf    // nil: now
 	cat      *catalog.Snapshot
 	path     string
 	fromSQL  bool // made by PREPARE
+	expanded bool // analyzed within a transaction that computes some views itself
 }
 
 // analyze binds and plans a statement, if it is a query or DML, and finds its
@@ -44,8 +46,10 @@ func (s *Session) analyze(p *prepared) error {
 		return nil
 	}
 	p.cat, p.path = s.snapshot(), pathKey(s.searchPath())
+	p.expanded = s.expand() != nil
 	switch n := p.stmt.Node.(type) {
 	case *parser.Select:
+		p.asOf = n.Query.AsOf
 		return s.analyzeBound(p)
 	case *parser.Postgres:
 		if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil {
@@ -95,7 +99,7 @@ func (s *Session) analyzeBound(p *prepared) error {
 // refresh analyzes again if what the analysis depended on has changed. A
 // result that would have other columns is an error, as drivers expect it.
 func (s *Session) refresh(p *prepared) error {
-	if p.stmt == nil || (p.cat == s.snapshot() && p.path == pathKey(s.searchPath())) {
+	if p.stmt == nil || (p.cat == s.snapshot() && p.path == pathKey(s.searchPath()) && !p.expanded && s.expand() == nil) {
 		return nil
 	}
 	old := p.columns
@@ -247,6 +251,30 @@ func (s *Session) chooseEpoch(ctx context.Context, ids []plan.ObjectID, write bo
 	return s.c.readEpoch(), nil
 }
 
+// asOf reads at a fixed epoch of the past, or of the near future, while f runs.
+func (s *Session) asOf(ctx context.Context, p *prepared, f func() error) error {
+	e, err := s.epochExpr(p, &p.asOf.Expr)
+	if err != nil {
+		return err
+	}
+	now := s.c.readEpoch()
+	switch {
+	case p.asOf.AtLeast:
+		e = max(e, now)
+	case e < s.c.readable() && e != now:
+		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the past at epoch %d is no longer kept", e).
+			WithHint("The oldest epoch that can be read now is %d.", s.c.readable())
+	}
+	if err := s.c.timeline.durable.wait(ctx, e); err != nil {
+		return err
+	}
+	tx := s.beginTx()
+	old := tx.pinned
+	tx.pinned = e
+	defer func() { tx.pinned = old }()
+	return f()
+}
+
 // readIDs lists the collections that a plan reads, with the indexes that it
 // looks up.
 func readIDs(rel plan.Rel) []plan.ObjectID {
@@ -291,6 +319,26 @@ func (s *Session) tryReader(ids []plan.ObjectID, e dataflow.Epoch) (*reader, err
 		}
 	}
 	return r, nil
+}
+
+// expand tells the binder which materialized views the session's transaction
+// must compute itself: those that it has made, and those over tables that it
+// has changed. Nil outside of such a transaction.
+func (s *Session) expand() func(o *catalog.Object) bool {
+	tx := s.tx
+	if tx == nil || len(tx.writes) == 0 && tx.ddl == nil {
+		return nil
+	}
+	cat := s.snapshot()
+	var stale func(id plan.ObjectID) bool
+	stale = func(id plan.ObjectID) bool {
+		if s.ownObject(id) || s.rewritten(id) || len(tx.pending(id)) > 0 {
+			return true
+		}
+		o := cat.ByID(id)
+		return o != nil && slices.ContainsFunc(o.Deps, stale)
+	}
+	return func(o *catalog.Object) bool { return stale(o.ID) }
 }
 
 // ownObject says whether an object was made by the session's transaction.

@@ -521,6 +521,7 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 		SearchPath: s.searchPath(),
 		ParamTypes: declared,
 		Session:    s.exprContext(),
+		Expand:     s.expand(),
 	}
 }
 

@@ -9,6 +9,11 @@ import (
 
 var errStepZero = pgerror.New(pgerror.InvalidParameterValue, "step size cannot equal zero")
 
+// maxSeries bounds the rows of one call, which are made in memory at once.
+const maxSeries = 1 << 26
+
+var errSeriesLong = pgerror.New(pgerror.ProgramLimitExceeded, "generate_series gives more than %d rows in one call", maxSeries)
+
 // seriesInt is generate_series of integers; it stops where the next value would
 // overflow.
 func seriesInt[T integer](_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
@@ -22,6 +27,9 @@ func seriesInt[T integer](_ *Eval, args []*columnar.Vec, i int, out []*columnar.
 	}
 	n := 0
 	for v := start; step > 0 && v <= stop || step < 0 && v >= stop; n++ {
+		if n >= maxSeries {
+			return n, errSeriesLong
+		}
 		columnar.Append(out[0], v)
 		next := v + step
 		if (next^v)&(next^step) < 0 {
@@ -54,6 +62,9 @@ func seriesNumeric(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder
 	n := 0
 	stop := a.Bytes(1, i)
 	for v := a.Bytes(0, i); decimal.Compare(v, stop)*sign <= 0; n++ {
+		if n >= maxSeries {
+			return n, errSeriesLong
+		}
 		out[0].Bytes(v)
 		next, err := decimal.Add(nil, v, step)
 		if err != nil {

@@ -31,9 +31,13 @@ type Context struct {
 	// Session gives literals like 'today'::date and 't'::regclass their
 	// meaning; nil leaves them as calls.
 	Session *expr.Context
+	// Expand says that a materialized view is to be computed from its definition
+	// and not read: within a transaction that has changed what it is made of.
+	// Nil: never.
+	Expand func(o *catalog.Object) bool
 	// Stars, if not nil, is told what each * of the statement's own text stands
 	// for, so that Qualify can write it out.
-	Stars map[*pg.ResTarget][]*pg.Node
+	Stars map[*pg.ResTarget][]string
 }
 
 // Bound is a statement with its names and types resolved: *Query, *Insert,

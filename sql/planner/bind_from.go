@@ -199,7 +199,7 @@ func objectEntry(o *catalog.Object) *entry {
 // objectRel is the rows of a relation: a read of its collection, or the
 // definition of a view.
 func (b *binder) objectRel(o *catalog.Object) (plan.Rel, error) {
-	if o.Kind == catalog.KindView {
+	if o.Kind == catalog.KindView || o.Kind == catalog.KindMaterializedView && b.ctx.Expand != nil && b.ctx.Expand(o) {
 		return b.view(o)
 	}
 	return GetOf(o), nil

@@ -2,30 +2,76 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // Qualify gives the text of a query in which every relation is named with its
 // schema, so that it means the same under any search path: what the catalog
 // keeps of a view. The query must have been bound before in ctx; each * that
 // ctx.Stars knows is written out, as a view's columns are those of its creation.
-// It changes the query's tree.
-func Qualify(ctx *Context, q *parser.Query) (string, error) {
-	z := &qualifier{ctx: ctx}
+// text is what the query is part of; all else in it stays as it was written.
+func Qualify(ctx *Context, text string, q *parser.Query) (string, error) {
+	z := &qualifier{ctx: ctx, text: text, base: q.Base}
 	z.message(q.Stmt.ProtoReflect(), nil)
-	return parser.Deparse(q.Stmt)
+	return applyEdits(q.SQL, q.Base, z.edits)
+}
+
+// edit replaces text[at:end] by new.
+type edit struct {
+	at, end int
+	new     string
+}
+
+// applyEdits edits sql, which begins at base of the text that the edits count in.
+func applyEdits(sql string, base int, edits []edit) (string, error) {
+	slices.SortFunc(edits, func(a, b edit) int { return a.at - b.at })
+	var out strings.Builder
+	at := 0
+	for _, e := range edits {
+		if e.at-base < at || e.end-base > len(sql) {
+			return "", pgerror.New(pgerror.InternalError, "the names of the query cannot be qualified")
+		}
+		out.WriteString(sql[at : e.at-base])
+		out.WriteString(e.new)
+		at = e.end - base
+	}
+	out.WriteString(sql[at:])
+	return out.String(), nil
+}
+
+// nameEnd is the end of the identifier that begins at text[at].
+func nameEnd(text string, at int) int {
+	if at < len(text) && text[at] == '"' {
+		for i := at + 1; i < len(text); i++ {
+			if text[i] == '"' {
+				if i+1 < len(text) && text[i+1] == '"' {
+					i++
+					continue
+				}
+				return i + 1
+			}
+		}
+		return len(text)
+	}
+	i := at
+	for i < len(text) && (text[i] >= 0x80 || text[i] == '_' || text[i] == '$' || text[i] >= '0' && text[i] <= '9' ||
+		text[i] >= 'a' && text[i] <= 'z' || text[i] >= 'A' && text[i] <= 'Z') {
+		i++
+	}
+	return i
 }
 
 // starTargets writes what a * stands for as a select list; nil if a column
 // could not be named unambiguously.
-func starTargets(items []selectItem) []*pg.Node {
-	var out []*pg.Node
+func starTargets(items []selectItem) []string {
+	var out []string
 	seen := map[[2]string]bool{}
 	for _, it := range items {
 		k := [2]string{it.entry, it.name}
@@ -33,27 +79,29 @@ func starTargets(items []selectItem) []*pg.Node {
 			return nil
 		}
 		seen[k] = true
-		var fields []*pg.Node
+		name := parser.QuoteIdent(it.name)
 		if it.entry != "" {
-			fields = append(fields, pg.MakeStrNode(it.entry))
+			name = parser.QuoteIdent(it.entry) + "." + name
 		}
-		fields = append(fields, pg.MakeStrNode(it.name))
-		out = append(out, pg.MakeResTargetNodeWithVal(pg.MakeColumnRefNode(fields, -1), -1))
+		out = append(out, name)
 	}
 	return out
 }
 
-// expandStars replaces the stars of a select list.
-func (z *qualifier) expandStars(list []*pg.Node) []*pg.Node {
-	var out []*pg.Node
+// expandStars writes out the stars of a select list.
+func (z *qualifier) expandStars(list []*pg.Node) {
 	for _, n := range list {
-		if t := z.ctx.Stars[n.GetResTarget()]; t != nil {
-			out = append(out, t...)
-		} else {
-			out = append(out, n)
+		cols := z.ctx.Stars[n.GetResTarget()]
+		if cols == nil {
+			continue
 		}
+		at := z.base + int(n.GetResTarget().GetVal().GetColumnRef().GetLocation())
+		star := strings.IndexByte(z.text[at:], '*')
+		if star < 0 {
+			continue
+		}
+		z.edits = append(z.edits, edit{at, at + star + 1, strings.Join(cols, ", ")})
 	}
-	return out
 }
 
 // RenameRelation gives the text of a stored query with one relation's name
@@ -63,37 +111,55 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 	if err != nil {
 		return "", err
 	}
-	stmt := proto.Clone(q.Stmt).(*pg.Node)
+	var edits []edit
 	var visit func(m protoreflect.Message)
 	visit = func(m protoreflect.Message) {
 		if rv, ok := m.Interface().(*pg.RangeVar); ok {
 			if rv.Schemaname == schema && rv.Relname == name {
-				if rv.Alias == nil {
-					rv.Alias = &pg.Alias{Aliasname: name}
+				at := q.Base + int(rv.Location)
+				end := nameEnd(query, at)
+				for end < len(query) && strings.ContainsRune(" \t\n\r.", rune(query[end])) && strings.Contains(strings.TrimLeft(query[end:], " \t\n\r")[:1], ".") {
+					end += strings.IndexByte(query[end:], '.') + 1
+					end += len(query[end:]) - len(strings.TrimLeft(query[end:], " \t\n\r"))
+					end = nameEnd(query, end)
 				}
-				rv.Schemaname, rv.Relname = newSchema, newName
+				text := parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)
+				if rv.Alias == nil {
+					text += " AS " + parser.QuoteIdent(name)
+				}
+				edits = append(edits, edit{at, end, text})
 			}
 			return
 		}
-		m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-			switch {
-			case fd.Kind() != protoreflect.MessageKind:
-			case fd.IsList():
-				l := v.List()
-				for i := range l.Len() {
-					visit(l.Get(i).Message())
-				}
-			default:
-				visit(v.Message())
-			}
-			return true
-		})
+		rangeMessages(m, visit)
 	}
-	visit(stmt.ProtoReflect())
-	return parser.Deparse(stmt)
+	visit(q.Stmt.ProtoReflect())
+	return applyEdits(q.SQL, q.Base, edits)
 }
 
-type qualifier struct{ ctx *Context }
+// rangeMessages visits the messages directly within m.
+func rangeMessages(m protoreflect.Message, visit func(protoreflect.Message)) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.Kind() != protoreflect.MessageKind:
+		case fd.IsList():
+			l := v.List()
+			for i := range l.Len() {
+				visit(l.Get(i).Message())
+			}
+		default:
+			visit(v.Message())
+		}
+		return true
+	})
+}
+
+type qualifier struct {
+	ctx   *Context
+	text  string
+	base  int
+	edits []edit
+}
 
 // message visits a node; ctes are the names that WITH clauses around it bind.
 func (z *qualifier) message(m protoreflect.Message, ctes []string) {
@@ -107,7 +173,7 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 		}
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
-		n.TargetList = z.expandStars(n.TargetList)
+		z.expandStars(n.TargetList)
 	case *pg.InsertStmt:
 		ctes = bindWith(ctes, n.WithClause)
 	case *pg.UpdateStmt:
@@ -115,19 +181,7 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 	case *pg.DeleteStmt:
 		ctes = bindWith(ctes, n.WithClause)
 	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.Kind() != protoreflect.MessageKind:
-		case fd.IsList():
-			l := v.List()
-			for i := range l.Len() {
-				z.message(l.Get(i).Message(), ctes)
-			}
-		default:
-			z.message(v.Message(), ctes)
-		}
-		return true
-	})
+	rangeMessages(m, func(x protoreflect.Message) { z.message(x, ctes) })
 }
 
 // bindWith adds the names of a WITH clause. A CTE that is not recursive does
@@ -145,7 +199,6 @@ func bindWith(ctes []string, w *pg.WithClause) []string {
 }
 
 func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
-	n.Catalogname = ""
 	if n.Schemaname != "" || slices.Contains(ctes, n.Relname) {
 		return
 	}
@@ -155,7 +208,8 @@ func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
 	}
 	for _, s := range path {
 		if o := z.ctx.Catalog.Get(catalog.KindTable, s, n.Relname); o != nil && o.Relation() {
-			n.Schemaname = s
+			at := z.base + int(n.Location)
+			z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(s) + "."})
 			return
 		}
 	}

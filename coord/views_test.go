@@ -1,0 +1,84 @@
+package coord_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestViewsKeepTheirMeaning checks what a view's stored text must keep: its
+// operators' order, its columns, its schema, also through renames; and that a
+// transaction sees its own changes in views.
+func TestViewsKeepTheirMeaning(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	defer c.Close(context.Background())
+	for _, sql := range []string{
+		"CREATE TABLE dw (a bool, b bool)", "INSERT INTO dw VALUES (NULL, true), (true, true)",
+		"CREATE VIEW dv AS SELECT (NOT a) IS NULL AS x, (a AND b) IS NULL AS y FROM dw",
+		"CREATE MATERIALIZED VIEW dm AS SELECT (NOT a) IS NULL AS x, (a AND b) IS NULL AS y FROM dw",
+		"CREATE SCHEMA s", `CREATE TABLE s.t (x int, "Odd" int)`, "SET search_path TO s, public",
+		"CREATE MATERIALIZED VIEW m AS SELECT * FROM t", "INSERT INTO t VALUES (1, 2)",
+	} {
+		d.exec(c, sql)
+	}
+	check := func(sql, want string) {
+		t.Helper()
+		if got := d.text(c, sql); got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+	check("SELECT * FROM dv ORDER BY 1", "f,f\nt,t")
+	check("SELECT * FROM dm ORDER BY 1", "f,f\nt,t")
+	d.exec(c, "BEGIN")
+	d.exec(c, "INSERT INTO t VALUES (3, 4)")
+	check("SELECT * FROM m ORDER BY x", "1,2\n3,4")
+	d.exec(c, "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
+	check("SELECT n FROM n", "2")
+	d.exec(c, "ALTER TABLE t ADD COLUMN z int DEFAULT 7")
+	check("SELECT * FROM t ORDER BY x", "1,2,7\n3,4,7")
+	d.exec(c, "COMMIT")
+	check("SELECT * FROM m ORDER BY x", "1,2\n3,4")
+	check("SELECT n FROM n", "2")
+	d.exec(c, "ALTER TABLE t RENAME TO renamed")
+	d.exec(c, "INSERT INTO renamed VALUES (5, 6)")
+	check("SELECT count(*) FROM m", "3")
+	for sql, code := range map[string]string{
+		"CREATE MATERIALIZED VIEW bad AS SELECT now()":          "0A000",
+		"CREATE MATERIALIZED VIEW bad AS SELECT random()":       "42P17",
+		"SELECT * FROM dw AS OF TIMESTAMP '2020-01-01'":         "55000",
+		"SELECT count(*) FROM generate_series(1, 100000000000)": "54000",
+		"DROP TABLE dw": "2BP01",
+	} {
+		_, err := c.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol)
+		if err == nil || !strings.Contains(err.Error(), code) {
+			t.Errorf("%s: %v, want SQLSTATE %s", sql, err, code)
+		}
+	}
+}
+
+// TestManyViews makes and drops views one after the other: each is complete
+// when it is first read.
+func TestManyViews(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	defer c.Close(context.Background())
+	d.exec(c, "CREATE TABLE h (a int, b int)")
+	d.exec(c, "INSERT INTO h SELECT i, i % 3 FROM generate_series(1, 30) i")
+	n := 300
+	if testing.Short() {
+		n = 50
+	}
+	for i := range n {
+		d.exec(c, fmt.Sprintf("CREATE MATERIALIZED VIEW h_%d AS SELECT b, count(*) AS c FROM h GROUP BY b", i))
+		if got := d.text(c, fmt.Sprintf("SELECT b, c FROM h_%d ORDER BY b", i)); got != "0,10\n1,10\n2,10" {
+			t.Fatalf("view %d: %s", i, got)
+		}
+		d.exec(c, fmt.Sprintf("DROP MATERIALIZED VIEW h_%d", i))
+	}
+}
