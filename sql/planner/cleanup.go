@@ -40,6 +40,7 @@ func (o *optimizer) node(r plan.Rel) plan.Rel {
 		if isEmpty(r.Input) && o.rule("PropagateEmpty") {
 			return empty(r.Cols)
 		}
+		return o.windowAggregate(r)
 	case *plan.FlatMap:
 		if isEmpty(r.Input) && o.rule("PropagateEmpty") {
 			return empty(r.Cols)

@@ -25,6 +25,7 @@ type cluster struct {
 	pieces  []int         // leaf of each column
 	members map[int][]int // columns of each class of two or more, by root
 	keyed   [][]int       // of each leaf, its columns that are in such a class
+	same    [][2]int      // columns that *= joins
 }
 
 // cluster is the inner join j filtered by preds.
@@ -224,6 +225,13 @@ func (c *cluster) place() (rest []joinPred) {
 				continue
 			}
 		}
+		if l, r, ok := plan.IsSame(p); ok {
+			a, ok1 := l.(*expr.Column)
+			b, ok2 := r.(*expr.Column)
+			if ok1 && ok2 && a.Typ == b.Typ {
+				c.same = append(c.same, [2]int{a.Index, b.Index}, [2]int{b.Index, a.Index})
+			}
+		}
 		others = append(others, p)
 	}
 	c.collectClasses()
@@ -313,23 +321,32 @@ func (c *cluster) infer(p expr.Expr, down [][]expr.Expr) {
 	var col *expr.Column
 	expr.Columns(p, func(x *expr.Column) { col = x })
 	for _, other := range c.members[c.find(col.Index)] {
-		if c.pieces[other] == c.pieces[col.Index] {
-			continue
-		}
-		leaf, to := c.pieces[other], plan.RefTo(c.cols, other)
-		if !transfers(p, col, to, false) {
-			continue
-		}
-		q := c.local(replaceColumn(p, to), leaf)
-		if hasFilter(c.leaves[leaf], q) || slices.ContainsFunc(down[leaf], func(d expr.Expr) bool { return expr.Equal(d, q) }) ||
-			slices.ContainsFunc(c.preds, func(d expr.Expr) bool {
-				return c.leavesOf(d) == leafSet{}.with(leaf) && expr.Equal(c.local(d, leaf), q)
-			}) {
-			continue
-		}
-		c.o.fire("InferFilters")
-		down[leaf] = append(down[leaf], q)
+		c.inferFor(p, col, other, false, down)
 	}
+	for _, pair := range c.same {
+		if pair[0] == col.Index {
+			c.inferFor(p, col, pair[1], true, down)
+		}
+	}
+}
+
+// inferFor adds a predicate on col for another column that is equal to it (or,
+// by *=, the same), unless that has it already.
+func (c *cluster) inferFor(p expr.Expr, col *expr.Column, other int, same bool, down [][]expr.Expr) {
+	leaf, to := c.pieces[other], plan.RefTo(c.cols, other)
+	if leaf == c.pieces[col.Index] || !transfers(p, col, to, same) {
+		return
+	}
+	q := c.local(replaceColumn(p, to), leaf)
+	is := func(d expr.Expr) bool { return expr.Equal(d, q) }
+	if hasFilter(c.leaves[leaf], q) || slices.ContainsFunc(down[leaf], is) ||
+		slices.ContainsFunc(c.preds, func(d expr.Expr) bool {
+			return c.leavesOf(d) == leafSet{}.with(leaf) && is(c.local(d, leaf))
+		}) {
+		return
+	}
+	c.o.fire("InferFilters")
+	down[leaf] = append(down[leaf], q)
 }
 
 // joinPred is a predicate over several leaves.

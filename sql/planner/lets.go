@@ -80,16 +80,22 @@ func (o *optimizer) share(r plan.Rel) plan.Rel {
 	if len(s.common) == 0 {
 		return r
 	}
+	return s.rewrite(r)
+}
+
+// lastID is the greatest number of a binding in r.
+func lastID(r plan.Rel) int {
+	last := 0
 	plan.Walk(r, func(n plan.Rel) bool {
 		switch n := n.(type) {
 		case *plan.Let:
-			s.nextID = max(s.nextID, n.ID)
+			last = max(last, n.ID)
 		case *plan.Recursive:
-			s.nextID = max(s.nextID, slices.Max(n.IDs))
+			last = max(last, slices.Max(n.IDs))
 		}
 		return true
 	})
-	return s.rewrite(r)
+	return last
 }
 
 // repeats reports whether some collection is read twice, without which nothing
@@ -113,7 +119,6 @@ type sharer struct {
 	counts map[plan.Rel]int
 	same   map[plan.Rel]plan.Rel // node → the first equal one
 	common []plan.Rel            // first ones that occur again
-	nextID int
 }
 
 // count finds equal nodes. A part of a part that is common already is not
@@ -165,8 +170,8 @@ func worthSharing(r plan.Rel) bool {
 func (s *sharer) rewrite(r plan.Rel) plan.Rel {
 	ids := map[plan.Rel]int{}
 	for _, c := range s.common {
-		s.nextID++
-		ids[c] = s.nextID
+		s.o.lastID++
+		ids[c] = s.o.lastID
 	}
 	var body func(n plan.Rel) plan.Rel
 	body = func(n plan.Rel) plan.Rel {

@@ -71,14 +71,10 @@ func (lo *lowerer) newID() int {
 
 // lower removes correlation from a plan without subqueries.
 func lower(r plan.Rel) plan.Rel {
-	lo := &lowerer{lets: map[int]*letBinding{}}
+	lo := &lowerer{lets: map[int]*letBinding{}, nextID: lastID(r)}
 	lateral := false
 	plan.Walk(r, func(n plan.Rel) bool {
 		switch n := n.(type) {
-		case *plan.Let:
-			lo.nextID = max(lo.nextID, n.ID)
-		case *plan.Recursive:
-			lo.nextID = max(lo.nextID, slices.Max(n.IDs))
 		case *plan.Join:
 			lateral = lateral || n.Lateral
 		case *plan.Aggregate:

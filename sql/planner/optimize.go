@@ -47,7 +47,7 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &optimizer{opts: opts}
+	o := &optimizer{opts: opts, lastID: lastID(r)}
 	for range maxRounds {
 		o.changed = false
 		r = o.clean(r)
@@ -84,6 +84,7 @@ func Lower(bound plan.Rel) (plan.Rel, error) {
 type optimizer struct {
 	opts    Options
 	changed bool // in this round, by a rule that may make room for others
+	lastID  int  // of the bindings
 }
 
 // on reports whether a rule may be applied.
@@ -122,6 +123,6 @@ func Rules() []string {
 		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter",
 		"RemoveLeftJoin", "RemoveProject", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
 		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
-		"SimplifyNullTest", "SinkSemiJoin", "WindowToTopK",
+		"SimplifyNullTest", "SinkSemiJoin", "WindowToAggregate", "WindowToTopK",
 	}
 }
