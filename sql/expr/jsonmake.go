@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -78,25 +77,7 @@ func (w *jsonWriter) appendISO(dst []byte, t types.Type, v *columnar.Vec, row in
 	if t.OID != types.OIDTimestamp && t.OID != types.OIDTimestampTZ {
 		return dst
 	}
-	s := dst[l:]
-	i := bytes.IndexByte(s, ' ')
-	if i < 0 { // infinity
-		return dst
-	}
-	s[i] = 'T'
-	if t.OID != types.OIDTimestampTZ {
-		return dst
-	}
-	// The zone has minutes, always: it stands at the end, but for an era.
-	end := len(s)
-	if bytes.HasSuffix(s, []byte(" BC")) {
-		end -= 3
-	}
-	if s[end-3] != '+' && s[end-3] != '-' {
-		return dst
-	}
-	era := string(s[end:])
-	return append(append(dst[:l+end], ":00"...), era...)
+	return types.ISOTimestamp(dst, l, t.OID == types.OIDTimestampTZ)
 }
 
 func (w *jsonWriter) array(dst []byte, a *types.Array, level int, at *int, pretty bool) []byte {

@@ -10,15 +10,26 @@ import (
 type printer struct {
 	dst   []byte
 	quote func(dst []byte, s string) []byte
+	full  bool // all parentheses
 }
 
-// Append appends the path's text in the form that PostgreSQL shows; quote
-// appends a string in JSON's notation.
+// Append appends the path's text; quote appends a string in JSON's notation.
 func (p *Path) Append(dst []byte, quote func(dst []byte, s string) []byte) []byte {
+	w := printer{dst, quote, true}
+	return w.path(p)
+}
+
+// AppendShown appends the path's text as PostgreSQL shows it. It does so
+// without some parentheses that the path cannot be parsed without.
+func (p *Path) AppendShown(dst []byte, quote func(dst []byte, s string) []byte) []byte {
+	w := printer{dst, quote, false}
+	return w.path(p)
+}
+
+func (w *printer) path(p *Path) []byte {
 	if p.Strict {
-		dst = append(dst, "strict "...)
+		w.text("strict ")
 	}
-	w := printer{dst, quote}
 	w.node(p.Root, false, true)
 	return w.dst
 }
@@ -53,22 +64,16 @@ func (w *printer) node(n *Node, inner, parens bool) {
 	for ; n != nil; n, inner, parens = n.Next, true, true {
 		switch n.Kind {
 		case And, Or, Equal, NotEqual, Less, Greater, LessOrEqual, GreaterOrEqual, Add, Sub, Mul, Div, Mod, StartsWith, LikeRegex, Plus, Minus:
-			if parens {
-				w.text("(")
-			}
+			w.open(parens || w.full)
 			w.operator(n)
-			if parens {
-				w.text(")")
-			}
+			w.close(parens || w.full)
+		case Not, Exists, IsUnknown:
+			parens = w.full && n.Next != nil
+			w.open(parens)
+			w.predicate(n)
+			w.close(parens)
 		case Filter:
 			w.call("?(", n.Left)
-		case Not:
-			w.call("!(", n.Left)
-		case Exists:
-			w.call("exists (", n.Left)
-		case IsUnknown:
-			w.call("(", n.Left)
-			w.text(" is unknown")
 		case Datetime:
 			w.call(".datetime(", n.Left)
 		case Type, Size, Abs, Floor, Ceiling, Double, KeyValue:
@@ -83,6 +88,30 @@ func (w *printer) node(n *Node, inner, parens bool) {
 		default:
 			w.leaf(n)
 		}
+	}
+}
+
+func (w *printer) open(parens bool) {
+	if parens {
+		w.text("(")
+	}
+}
+
+func (w *printer) close(parens bool) {
+	if parens {
+		w.text(")")
+	}
+}
+
+func (w *printer) predicate(n *Node) {
+	switch n.Kind {
+	case Not:
+		w.call("!(", n.Left)
+	case Exists:
+		w.call("exists (", n.Left)
+	default:
+		w.call("(", n.Left)
+		w.text(" is unknown")
 	}
 }
 
@@ -160,13 +189,9 @@ func (w *printer) leaf(n *Node) {
 		w.text("$")
 		w.dst = w.quote(w.dst, n.Text)
 	case Number:
-		if n.Next != nil {
-			w.text("(")
-		}
+		w.open(n.Next != nil)
 		w.dst = decimal.AppendText(w.dst, n.Num)
-		if n.Next != nil {
-			w.text(")")
-		}
+		w.close(n.Next != nil)
 	case Root:
 		w.text("$")
 	case Current:

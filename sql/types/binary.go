@@ -38,7 +38,7 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 	case OIDJSONB:
 		return JSONDoc(d.b).AppendText(append(dst, 1))
 	case OIDJSONPath:
-		return append(append(dst, 1), d.b...)
+		return appendJSONPath(append(dst, 1), d.b)
 	case OIDRecord:
 		return appendRecordBinary(dst, d.b)
 	}

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"bytes"
 	"math"
 	"time"
 
@@ -232,6 +233,25 @@ func AppendTimestampTZ(dst []byte, ts int64, loc *time.Location) []byte {
 	dst, bc := appendCivil(dst, day)
 	dst = appendClock(append(dst, ' '), t)
 	return appendBC(appendZone(dst, off), bc)
+}
+
+// ISOTimestamp turns the text form of a timestamp, or of a timetz, at the end of
+// dst into that of ISO 8601 as XML has it: with a T between date and time, and
+// with minutes in the zone.
+func ISOTimestamp(dst []byte, from int, zoned bool) []byte {
+	s := dst[from:]
+	if i := bytes.IndexByte(s, ' '); i > 0 && s[i+1] != 'B' {
+		s[i] = 'T'
+	}
+	end := len(s)
+	if bytes.HasSuffix(s, []byte(" BC")) {
+		end -= 3
+	}
+	if !zoned || s[end-3] != '+' && s[end-3] != '-' { // no zone, or it has minutes
+		return dst
+	}
+	era := string(s[end:])
+	return append(append(dst[:from+end], ":00"...), era...)
 }
 
 func appendInfinity(dst []byte, ts int64) ([]byte, bool) {

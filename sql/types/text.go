@@ -22,8 +22,10 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return AppendFloat8(dst, d.f64(), o)
 	case OIDNumeric:
 		return decimal.AppendText(dst, d.b)
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDPgNodeTree, OIDACLItem, OIDCString, OIDJSONPath:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDPgNodeTree, OIDACLItem, OIDCString:
 		return append(dst, d.b...)
+	case OIDJSONPath:
+		return appendJSONPath(dst, d.b)
 	case OIDChar:
 		return AppendChar(dst, d.b)
 	case OIDBytea:
@@ -212,7 +214,7 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 	case OIDJSONB:
 		buf, err = ParseJSONB(buf, s)
 	case OIDJSONPath:
-		buf, err = appendJSONPath(buf, s)
+		buf, err = parseJSONPath(buf, s)
 	case OIDInt2Vector, OIDOidVector:
 		buf, err = parseVector(buf, t.OID, s)
 	default:
