@@ -102,7 +102,7 @@ func BenchmarkPlanJoins(b *testing.B) {
 }
 
 // bigDB has a table of n rows in chunks, its columns in a cheap pattern.
-func bigDB(b *testing.B, n int) *db {
+func bigDB(b testing.TB, n int) *db {
 	d := newDB()
 	d.exec(b, "CREATE TABLE f (id int, k int, v bigint, s text) APPEND ONLY; CREATE TABLE dim (k int PRIMARY KEY, g int)")
 	const chunk = 1 << 16
@@ -131,20 +131,25 @@ func bigDB(b *testing.B, n int) *db {
 
 var names = []string{"apple", "pear", "plum", "cherry", "quince", "medlar", "sloe"}
 
+// bigQueries are queries over many rows.
+var bigQueries = []struct{ name, sql string }{
+	{"filter", "SELECT id, v + 1 FROM f WHERE v < 500"},
+	{"group", "SELECT k, count(*), sum(v) FROM f GROUP BY k"},
+	{"grouptext", "SELECT s, count(*), max(v) FROM f GROUP BY s"},
+	{"join", "SELECT dim.g, sum(f.v) FROM f JOIN dim ON f.k = dim.k GROUP BY dim.g"},
+	{"sortlimit", "SELECT id, v FROM f ORDER BY v DESC, id LIMIT 10"},
+	{"sort", "SELECT id FROM f ORDER BY v, id"},
+	{"topk", "SELECT * FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM f) q WHERE n <= 3"},
+	{"distinct", "SELECT count(DISTINCT k) FROM f"},
+	{"window", "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY id ROWS 2 PRECEDING) FROM f"},
+	{"outer", "SELECT dim.k, f.id FROM dim LEFT JOIN f ON f.k = dim.k AND f.v > dim.g * 9"},
+}
+
 // BenchmarkOnce measures one-off queries over a million rows.
 func BenchmarkOnce(b *testing.B) {
 	const n = 1 << 20
 	d := bigDB(b, n)
-	for _, q := range []struct{ name, sql string }{
-		{"filter", "SELECT id, v + 1 FROM f WHERE v < 500"},
-		{"group", "SELECT k, count(*), sum(v) FROM f GROUP BY k"},
-		{"grouptext", "SELECT s, count(*), max(v) FROM f GROUP BY s"},
-		{"join", "SELECT dim.g, sum(f.v) FROM f JOIN dim ON f.k = dim.k GROUP BY dim.g"},
-		{"sortlimit", "SELECT id, v FROM f ORDER BY v DESC, id LIMIT 10"},
-		{"sort", "SELECT id FROM f ORDER BY v, id"},
-		{"topk", "SELECT * FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM f) q WHERE n <= 3"},
-		{"distinct", "SELECT count(DISTINCT k) FROM f"},
-	} {
+	for _, q := range bigQueries {
 		bound, err := d.bind(q.sql)
 		if err != nil {
 			b.Fatal(err)
