@@ -213,6 +213,11 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 		return err
 	}
 	for {
+		// Not before the collection has got its content.
+		content := dataflow.Epoch(sub.coll.readyAt.Load())
+		if err := c.timeline.durable.wait(ctx, content); err != nil {
+			return err
+		}
 		e := c.readEpoch()
 		if n.AsOf != nil {
 			at, err := sub.s.epochExpr(p, &n.AsOf.Expr)

@@ -221,6 +221,3 @@ func (s *rowStore) remove(i uint32) {
 	clear(unsafe.Slice((*uint64)(s.at(i)), s.stride/8))
 	s.free = append(s.free, i)
 }
-
-// live is the number of rows in use.
-func (s *rowStore) live() int { return int(s.n) - len(s.free) }

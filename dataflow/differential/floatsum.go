@@ -186,7 +186,7 @@ func addWindow(w *[floatWords]uint64, mlo, mhi uint64, e int, neg bool) bool {
 	if neg {
 		a0, c = bits.Sub64(w[0], a0, 0)
 		a1, c = bits.Sub64(w[1], a1, c)
-		a2, c = bits.Sub64(w[2], a2, c)
+		a2, _ = bits.Sub64(w[2], a2, c)
 		if (w[2]&^a2)>>63 != 0 { // a negative sum became positive
 			return false
 		}

@@ -100,7 +100,6 @@ func (x *hashIndex) enlarge(h uint32) {
 		}
 		x.dir = dir
 		x.shift--
-		i = h >> x.shift
 	}
 	lo, hi := newSegment(segmentMax, uint8(depth+1)), newSegment(segmentMax, uint8(depth+1))
 	bit := uint32(1) << (31 - depth)

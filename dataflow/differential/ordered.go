@@ -69,14 +69,6 @@ func (o *prefixes) entry(h *prefixRef, i int) unsafe.Pointer {
 func entryMult(e unsafe.Pointer) *int64        { return (*int64)(e) }
 func entryRow(e unsafe.Pointer) unsafe.Pointer { return unsafe.Add(e, 8) }
 
-// compare orders two rows.
-func (o *prefixes) compare(p, q unsafe.Pointer) int {
-	if o.desc {
-		return o.rows.compare(q, p, o.ar)
-	}
-	return o.rows.compare(p, q, o.ar)
-}
-
 // against orders the row of an entry and an encoded row that has no tails: row
 // `at` of cols.
 func (o *prefixes) against(e, row unsafe.Pointer, cols []*columnar.Vec, at int) int {

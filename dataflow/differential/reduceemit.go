@@ -144,9 +144,7 @@ func (s *reducePart) copyRows(lo, hi int) {
 			s.pools.settle(s.plan.spills, unsafe.Add(p, s.t.rest*8))
 		}
 		row := unsafe.Slice((*uint64)(p), width)
-		for j, w := range row {
-			dst[j] = w
-		}
+		copy(dst, row)
 		dst = dst[width:]
 		var any uint64
 		for _, w := range row[s.t.rest:] {

@@ -200,14 +200,6 @@ func (s *stream) name() Name {
 	return n
 }
 
-func (s *stream) names() []Name {
-	out := []Name{s.name()}
-	for s.acceptOp(",") {
-		out = append(out, s.name())
-	}
-	return out
-}
-
 // columnNames is `(a, b, …)`.
 func (s *stream) columnNames() []string {
 	s.expectOp("(")

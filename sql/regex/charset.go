@@ -86,11 +86,6 @@ type charset struct {
 	ascii    [128]bool
 }
 
-func single(r rune) *charset {
-	s := &charset{ranges: []rune{r, r}}
-	return s.finish()
-}
-
 // finish makes the set ready for use.
 func (s *charset) finish() *charset {
 	var pairs [][2]rune

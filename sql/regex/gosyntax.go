@@ -21,7 +21,7 @@ func (re *Regexp) translate(n *node) {
 	re.goAny = any
 	if re.tree.flags&shorter == 0 {
 		// Which end the leftmost match has is the pattern's preference.
-		re.goLong = any.Copy()
+		re.goLong = regexp.MustCompile(g.b.String())
 		re.goLong.Longest()
 		re.goGroups, re.goRestart = g.ordered && g.groups == re.nsub, g.restart
 	}

@@ -139,11 +139,10 @@ func (d datum) appendTo(b *columnar.Builder) {
 	}
 }
 
-func (d datum) int() int64     { return int64(d.u.Lo) }
-func (d datum) f32() float32   { return math.Float32frombits(uint32(d.u.Lo)) }
-func (d datum) f64() float64   { return math.Float64frombits(d.u.Lo) }
-func (d datum) isTrue() bool   { return d.u.Lo != 0 }
-func (d datum) string() string { return unsafe.String(unsafe.SliceData(d.b), len(d.b)) }
+func (d datum) int() int64   { return int64(d.u.Lo) }
+func (d datum) f32() float32 { return math.Float32frombits(uint32(d.u.Lo)) }
+func (d datum) f64() float64 { return math.Float64frombits(d.u.Lo) }
+func (d datum) isTrue() bool { return d.u.Lo != 0 }
 
 // AppendText appends the text form of value row of v, which has type t and is
 // not NULL.
