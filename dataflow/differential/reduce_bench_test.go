@@ -242,6 +242,47 @@ func BenchmarkReduceLatency(b *testing.B) {
 	}
 }
 
+// BenchmarkReduceQueue deletes the greatest value of a group of a million, again
+// and again: a priority queue.
+func BenchmarkReduceQueue(b *testing.B) {
+	const rows = 1_000_000
+	c := New(Options{})
+	kinds := []columnar.Kind{columnar.KindInt64, columnar.KindInt64}
+	in, s := c.Input(kinds)
+	oks, _ := c.Reduce(s, []int{0}, []Agg{{Op: AggMax, Arg: 1, Filter: -1}}, ReduceOptions{})
+	out := c.Output(oks)
+	push := func(lo, hi int, diff int64) {
+		k, v := make([]int64, hi-lo), make([]int64, hi-lo)
+		d := &dataflow.Delta{Batch: columnar.Batch{N: hi - lo}, Diffs: make([]int64, hi-lo)}
+		for i := range v {
+			v[i], d.Diffs[i] = int64(lo+i), diff
+		}
+		d.Cols = []*columnar.Vec{columnar.FromSlice(k, nil), columnar.FromSlice(v, nil)}
+		in.Push(d)
+	}
+	for lo := 0; lo < rows; lo += columnar.ChunkRows {
+		push(lo, min(lo+columnar.ChunkRows, rows), 1)
+	}
+	epoch := dataflow.Epoch(1)
+	c.Step(epoch)
+	lock(b)
+	b.ResetTimer()
+	start := cpuTime(true)
+	top := rows
+	for range b.N {
+		if top == 0 {
+			b.Fatal("queue is empty")
+		}
+		top--
+		push(top, top+1, -1)
+		epoch++
+		c.Step(epoch)
+		out.Take()
+	}
+	b.ReportMetric(float64((cpuTime(true)-start).Nanoseconds())/1e3/float64(b.N), "cpu-µs/epoch")
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkReduceCheckpoint is the cost of bringing the durable form up to date,
 // and of reading it again, a group.
 func BenchmarkReduceCheckpoint(b *testing.B) {
