@@ -111,13 +111,12 @@ func init() {
 	path := types.Of(types.OIDJSONPath)
 	names := []string{"target", "path", "vars", "silent"}
 	args := []types.Type{types.JSONB, path, types.JSONB, types.Bool}
-	empty, silent := columnar.NewBuilder(columnar.KindBytes, 1), columnar.NewBuilder(columnar.KindBool, 1)
-	silent.Bool(false)
+	empty := columnar.NewBuilder(columnar.KindBytes, 1)
 	var b types.JSONBuilder
 	b.Begin(true)
 	b.End()
 	empty.Extend(b.Append)
-	defaults := []*Const{{Val: empty.Build(), Typ: types.JSONB}, {Val: silent.Build(), Typ: types.Bool}}
+	defaults := []*Const{{Val: empty.Build(), Typ: types.JSONB}, BoolConst(false)}
 	for _, zoned := range []bool{false, true} {
 		suffix, v := "", Immutable
 		if zoned {

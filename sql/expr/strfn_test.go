@@ -117,3 +117,31 @@ func TestVariadicText(t *testing.T) {
 	}
 	compareTerms(t, s, testContext(), terms)
 }
+
+func TestSplitting(t *testing.T) {
+	names := argument{types.Text, []string{"a.b", `"A b".C`, "Foo.Bar", ` x . y `, "a.", ".a", "", `""`, `"a`, `"a""b"`, "1a", "a b", "ä.ö", "a$1._b", `"x"."y".z`, "a..b", "\ta\n"}}
+	escapes := argument{types.Text, []string{"", `abc`, `\0041`, `\\x`, `\u00e4`, `\+01F600`, `\U0001F600`, `\d83d\de00`, `\d83d`, `\de00`, `\d83dx`, `\d83d\\`, `\12`, `\0000`, `\+110000`, `\UFFFFFFFF`, `ä\x`}}
+	form := argument{types.Text, []string{"NFC", "nfd", "NFKC", "NFKD", "x"}}
+	marks := argument{types.Text, []string{"abc", "ä", "a\u0308", "ﬁ", "\u212b", "", "각", "ｶﾞ"}}
+	testFamilies(t, 150, []family{
+		{"string_to_array", false, []argument{words, pieces}}, {"string_to_array", false, []argument{words, pieces, pieces}},
+		{"parse_ident", false, []argument{names}}, {"parse_ident", false, []argument{names, {types.Bool, []string{"t", "f"}}}}, {"unistr", false, []argument{escapes}},
+		{"normalize", false, []argument{marks}}, {"normalize", false, []argument{marks, form}}, {"is_normalized", false, []argument{marks, form}},
+		{"~<~", true, []argument{words, words}}, {"~>=~", true, []argument{words, words}},
+		{"~<=~", true, []argument{{types.BPChar, words.texts}, {types.BPChar, words.texts}}}, {"~>~", true, []argument{{types.BPChar, words.texts}, {types.BPChar, words.texts}}},
+	})
+	s := oracle.Connect(t)
+	var exprs, got []string
+	for _, w := range words.texts {
+		for _, p := range pieces.texts[:6] {
+			a, b := literalTerm(types.Text, w, true), literalTerm(types.Text, p, true)
+			exprs = append(exprs, "select coalesce(string_agg(x::text, ';'), 'none') from string_to_table("+a.sql+", "+b.sql+", '') x")
+			got = append(got, tableText(t, "string_to_table", a.e, b.e, TextConst("")))
+		}
+	}
+	for i, want := range s.Eval(t, exprs) {
+		if w := want.String(); got[i] != w && !(got[i] == "" && w == "none") {
+			t.Errorf("%s\n got %s\nwant %s", exprs[i], got[i], w)
+		}
+	}
+}
