@@ -248,6 +248,7 @@ func (c *cluster) place() (rest []joinPred) {
 			c.infer(p, down)
 		default:
 			rest = append(rest, joinPred{p, s})
+			c.extract(p, s, down)
 		}
 	}
 	for i, r := range c.leaves {
@@ -347,6 +348,35 @@ func (c *cluster) inferFor(p expr.Expr, col *expr.Column, other int, same bool, 
 	}
 	c.o.fire("InferFilters")
 	down[leaf] = append(down[leaf], q)
+}
+
+// ExtractDisjunction: if every branch of an OR says something of one leaf, then
+// one of these holds for any row of it that can join.
+//
+//	(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)  →  … AND (a.x = 1 OR a.x = 3) AND (b.y = 2 OR b.y = 4)
+func (c *cluster) extract(p expr.Expr, leaves leafSet, down [][]expr.Expr) {
+	or, ok := p.(*expr.Logic)
+	if !ok || or.And || c.o.round > 0 || mayRaise(p) || !c.o.on("ExtractDisjunction") {
+		return
+	}
+	for leaf := range c.leaves {
+		if !leaves.has(leaf) {
+			continue
+		}
+		only := leafSet{}.with(leaf)
+		branches := make([]expr.Expr, 0, len(or.Args))
+		for _, b := range or.Args {
+			own, _ := split(conjuncts([]expr.Expr{b}), func(q expr.Expr) bool { return c.leavesOf(q) == only })
+			if len(own) == 0 {
+				break
+			}
+			branches = append(branches, logicOf(true, slices.Clone(own)))
+		}
+		if len(branches) == len(or.Args) {
+			c.o.fire("ExtractDisjunction")
+			down[leaf] = append(down[leaf], c.local(logicOf(false, branches), leaf))
+		}
+	}
 }
 
 // joinPred is a predicate over several leaves.

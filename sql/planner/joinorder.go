@@ -23,10 +23,17 @@ func (c *cluster) order(rest []joinPred) []int {
 	if n < 3 || !c.o.on("ReorderJoins") {
 		return same
 	}
-	g := &greedy{c: c, rest: rest, rows: make([]float64, n), keys: make([][][]int, n)}
+	g := &greedy{c: c, rest: rest, rows: make([]float64, n), keys: make([][][]int, n), values: map[int]float64{}}
 	for i, r := range c.leaves {
 		g.rows[i] = c.o.rows(r)
 		g.keys[i] = plan.Keys(r)
+	}
+	for root, cols := range c.members {
+		least := math.Inf(1)
+		for _, col := range cols {
+			least = math.Min(least, c.o.unfiltered(c.leaves[c.pieces[col]]))
+		}
+		g.values[root] = least
 	}
 	order := g.run()
 	if !slices.Equal(order, same) {
@@ -40,6 +47,9 @@ type greedy struct {
 	rest []joinPred
 	rows []float64 // of each leaf
 	keys [][][]int // of each leaf
+	// values is how many values the columns of a class may have that join: no
+	// more than the smallest collection among them has rows.
+	values map[int]float64
 }
 
 // run tries the few smallest leaves as the first one and keeps the cheapest order.
@@ -113,7 +123,11 @@ func (g *greedy) size(joined leafSet, size float64, leaf int) (rows float64, lin
 	right := g.rows[leaf]
 	rows = size * right
 	var cols []int
-	g.c.links(joined, leaf, func(_, col int) { cols = append(cols, col-g.c.base[leaf]) })
+	distinct := 1.0
+	g.c.links(joined, leaf, func(_, col int) {
+		cols = append(cols, col-g.c.base[leaf])
+		distinct *= g.values[g.c.find(col)]
+	})
 	keys := len(cols)
 	all := joined.with(leaf)
 	for _, p := range g.rest {
@@ -123,6 +137,7 @@ func (g *greedy) size(joined leafSet, size float64, leaf int) (rows float64, lin
 		linked = true
 		if l, r, ok := plan.IsEquality(p.e); ok && g.bridges(l, r, leaf) {
 			keys++
+			distinct *= math.Min(size, right)
 			continue
 		}
 		rows *= selectivity(p.e)
@@ -135,8 +150,24 @@ func (g *greedy) size(joined leafSet, size float64, leaf int) (rows float64, lin
 			return rows / math.Max(right, 1), true
 		}
 	}
-	distinct := math.Pow(math.Max(math.Max(size, right), 1), 1-math.Pow(0.4, float64(keys)))
-	return rows / distinct, true
+	// Where neither side is known to be unique, values repeat on both.
+	distinct = math.Min(math.Pow(distinct, 0.8), math.Max(size, right))
+	return rows / math.Max(distinct, 1), true
+}
+
+// unfiltered estimates the rows of r without its filters.
+func (o *optimizer) unfiltered(r plan.Rel) float64 {
+	switch r := r.(type) {
+	case *plan.Filter:
+		return o.unfiltered(r.Input)
+	case *plan.Project:
+		return o.unfiltered(r.Input)
+	case *plan.Join:
+		if r.Kind == plan.JoinSemi || r.Kind == plan.JoinAnti {
+			return o.unfiltered(r.Left)
+		}
+	}
+	return o.rows(r)
 }
 
 // bridges reports whether an equality has leaf alone on one of its sides.

@@ -48,7 +48,7 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 		return nil, err
 	}
 	o := &optimizer{opts: opts, lastID: lastID(r)}
-	for range maxRounds {
+	for o.round = range maxRounds {
 		o.changed = false
 		r = o.clean(r)
 		r = o.push(r, nil)
@@ -85,6 +85,7 @@ type optimizer struct {
 	opts    Options
 	changed bool // in this round, by a rule that may make room for others
 	lastID  int  // of the bindings
+	round   int
 }
 
 // on reports whether a rule may be applied.
@@ -115,7 +116,7 @@ func (o *optimizer) rule(rule string) bool {
 // Rules lists the names of all rules.
 func Rules() []string {
 	return []string{
-		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
+		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
 		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "LeftToAnti", "LookupJoin", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
