@@ -17,7 +17,7 @@ import (
 
 var (
 	seed    = flag.Uint64("seed", 0, "seed of the random queries; 0: one of the time")
-	queries = flag.Int("queries", 300, "how many random queries")
+	queries = flag.Int("queries", 150, "how many random queries")
 )
 
 // sqlGen writes random SQL over small tables. Every query it writes has one
