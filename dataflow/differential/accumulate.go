@@ -244,35 +244,33 @@ func (s *spillPools) settle(spills []*accumulator, p unsafe.Pointer) {
 	}
 }
 
-// cloneSpills gives a copy of slots its own copy of what they refer to;
-// freeSpills releases it.
+// cloneSpills gives a copy of slots its own copy of what they refer to, as far as
+// outputs are read from it; freeSpills releases it.
 func (s *spillPools) cloneSpills(spills []*accumulator, p unsafe.Pointer) {
 	for _, a := range spills {
 		w := wordAt(p, a.at+3)
-		old := *w >> 32
-		if old == 0 {
-			continue
-		}
-		var i uint32
 		if a.op == accNumeric {
-			i = s.nums.alloc()
-			s.nums.all[i].Merge(s.nums.all[old-1])
-		} else {
-			i = s.wide.alloc()
+			if old, ok := accOf(*w); ok {
+				i := s.nums.alloc()
+				s.nums.all[i].Merge(s.nums.all[old])
+				*w = sumAcc | uint64(i+1)<<sumIndexAt
+			}
+		} else if old := *w >> wideShift; old != 0 {
+			i := s.wide.alloc()
 			*s.wide.all[i] = *s.wide.all[old-1]
+			*w = *w&baseMask | uint64(i+1)<<wideShift
 		}
-		*w = *w&(1<<32-1) | uint64(i+1)<<32
 	}
 }
 
 func (s *spillPools) freeSpills(spills []*accumulator, p unsafe.Pointer) {
 	for _, a := range spills {
-		i := *wordAt(p, a.at+3) >> 32
-		switch {
-		case i == 0:
-		case a.op == accNumeric:
-			s.nums.release(uint32(i - 1))
-		default:
+		w := *wordAt(p, a.at+3)
+		if a.op == accNumeric {
+			if i, ok := accOf(w); ok {
+				s.nums.release(i)
+			}
+		} else if i := w >> wideShift; i != 0 {
 			s.wide.release(uint32(i - 1))
 		}
 	}

@@ -583,6 +583,9 @@ func checkEmptyReduce(t *testing.T, run *oracleRun, s *reducePart) {
 	if groups > 0 || s.t.ar.used > 0 || s.pools.ar.used > 0 {
 		t.Fatalf("reduce keeps %d groups, %d and %d bytes\n%s", groups, s.t.ar.used, s.pools.ar.used, run.p)
 	}
+	if c := len(s.pools.nums.counts) - len(s.pools.nums.spare); c > 0 {
+		t.Fatalf("reduce keeps %d counts of scales\n%s", c, run.p)
+	}
 	if a, b := len(s.pools.wide.all)-len(s.pools.wide.free), len(s.pools.nums.all)-len(s.pools.nums.free); a+b > 0 {
 		t.Fatalf("reduce keeps %d float and %d numeric sums\n%s", a, b, run.p)
 	}

@@ -36,7 +36,7 @@ func (s *spillPools) anyFails(o *output, slots rowSet) bool {
 		}
 	case o.acc.op == accNumeric:
 		for _, r := range slots.sel {
-			bad |= *wordAt(slots.at(r), o.acc.at+3) >> 32
+			bad |= *wordAt(slots.at(r), o.acc.at+3) & sumAcc
 		}
 	default:
 		return true
@@ -56,7 +56,7 @@ func (s *spillPools) check(o *output, p unsafe.Pointer) failure {
 		}
 	case accNumeric:
 		w := numericSlots(p, o.acc.at)
-		if w[3]>>32 != 0 {
+		if w[3]&sumAcc != 0 {
 			if _, err := s.nums.appendTo(nil, w); err != nil {
 				return failNumeric
 			}
@@ -129,18 +129,25 @@ func (s *spillPools) compareSums(a *accumulator, olds, news rowSet, changed []bo
 		if x == y || changed[i] {
 			continue
 		}
-		xi, yi := x>>32, y>>32
-		switch {
-		case xi == 0 || yi == 0:
-			changed[i] = true
-		case a.op == accNumeric:
-			b, err1 := s.nums.all[xi-1].AppendTo(nil)
-			c, err2 := s.nums.all[yi-1].AppendTo(nil)
-			changed[i] = (err1 == nil) != (err2 == nil) || !bytes.Equal(b, c)
-		default:
-			changed[i] = *s.wide.all[xi-1] != *s.wide.all[yi-1]
+		if a.op == accNumeric {
+			changed[i] = s.numericsDiffer(x, y)
+			continue
 		}
+		xi, yi := x>>wideShift, y>>wideShift
+		changed[i] = xi == 0 || yi == 0 || *s.wide.all[xi-1] != *s.wide.all[yi-1]
 	}
+}
+
+// numericsDiffer compares numeric sums with equal words but the last.
+func (s *spillPools) numericsDiffer(x, y uint64) bool {
+	i, xacc := accOf(x)
+	j, yacc := accOf(y)
+	if !xacc || !yacc {
+		return xacc != yacc || (x^y)&sumScale != 0
+	}
+	b, err1 := s.nums.all[i].AppendTo(nil)
+	c, err2 := s.nums.all[j].AppendTo(nil)
+	return (err1 == nil) != (err2 == nil) || !bytes.Equal(b, c)
 }
 
 // bits is the value of a boolean or bitwise aggregate over the slots at p.

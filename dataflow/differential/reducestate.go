@@ -178,37 +178,56 @@ func (p *wideSums) loadState(r *stateReader, w *[floatWords]uint64) {
 }
 
 // appendState appends the durable form of a numeric sum: 0 if it is empty, 1 and
-// its words, or 2 and what the decimal.Acc holds.
+// its words, 3 and its words and counts, or 2 and what the decimal.Acc holds.
 func (p *numericSums) appendState(dst []byte, w *[numericWords]uint64) []byte {
-	i := w[3] >> 32
-	if i == 0 {
-		if *w == [numericWords]uint64{} {
-			return append(dst, 0)
-		}
-		dst = append(dst, 1)
-		for _, x := range w[:3] {
-			dst = binary.AppendVarint(dst, int64(x))
-		}
-		return binary.AppendUvarint(dst, w[3])
+	if i, ok := accOf(w[3]); ok {
+		dst = append(dst, 2)
+		st := p.all[i].AppendState(nil)
+		return append(binary.AppendUvarint(dst, uint64(len(st))), st...)
 	}
-	dst = append(dst, 2)
-	st := p.all[i-1].AppendState(nil)
-	return append(binary.AppendUvarint(dst, uint64(len(st))), st...)
+	if *w == [numericWords]uint64{} {
+		return append(dst, 0)
+	}
+	form := byte(1)
+	if w[3]&sumCounts != 0 {
+		form = 3
+	}
+	dst = append(dst, form)
+	for _, x := range w[:3] {
+		dst = binary.AppendVarint(dst, int64(x))
+	}
+	dst = binary.AppendUvarint(dst, w[3]&sumScale)
+	if form == 1 {
+		return dst
+	}
+	c := &p.counts[w[3]>>sumIndexAt-1]
+	for i, n := range c.n {
+		dst = binary.AppendVarint(dst, n)
+		if n != 0 {
+			dst = binary.AppendUvarint(dst, uint64(c.scale[i]))
+		}
+	}
+	return dst
 }
 
 func (p *numericSums) loadState(r *stateReader, w *[numericWords]uint64) {
-	switch r.bytes(1)[0] {
-	case 1:
+	switch form := r.bytes(1)[0]; form {
+	case 1, 3:
 		for i := range 3 {
 			w[i] = uint64(r.varint())
 		}
 		w[3] = r.uvarint()
+		for range int(form/3) * len(scaleCounts{}.n) {
+			if n := r.varint(); n != 0 {
+				*p.count(w, r.uvarint()) = n
+			}
+		}
 	case 2:
 		i := p.alloc()
 		if err := p.all[i].LoadState(r.bytes(int(r.uvarint()))); err != nil {
 			panic(fmt.Sprintf("differential: %v", err))
 		}
-		w[3] = uint64(i+1) << 32
+		w[3] = sumAcc | uint64(i+1)<<sumIndexAt
 	}
 }
 
