@@ -146,7 +146,10 @@ func (b *builder) topK(r *plan.TopK) coll {
 	}
 	order := make([]differential.Order, len(r.Order))
 	for i, k := range r.Order {
-		order[i] = differential.Order{Col: place(k.Col, sortExpr(outs[k.Col])), Desc: k.Desc, NullsFirst: k.NullsFirst}
+		order[i] = differential.Order{
+			Col: place(k.Col, sortExpr(outs[k.Col])), Desc: k.Desc, NullsFirst: k.NullsFirst,
+			NotNull: r.Input.Columns()[k.Col].NotNull,
+		}
 	}
 	s := b.c.TopK(b.mapped(c, outs), part, order, o)
 	out := b.firstColumns(s, typs)
