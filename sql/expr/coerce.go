@@ -39,7 +39,7 @@ func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
 			return pathArray, nil
 		}
 	}
-	if isPseudo(from) && from != types.OIDRecord || isPseudo(to) {
+	if isPseudo(from) && from != types.OIDRecord && from.Elem() != types.OIDRecord || isPseudo(to) {
 		return pathNone, nil
 	}
 	// Every type can be assigned to a string, and explicitly made from one.
