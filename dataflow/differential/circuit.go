@@ -189,7 +189,7 @@ func (c *Circuit) Work(fuel int) bool {
 	left := false
 	for _, n := range c.nodes {
 		if f, ok := n.op.(flusher); ok && f.backlog() > fewToFlush {
-			f.flush(c.epoch, fuel)
+			f.flush(c.epoch, max(fuel/16, 1)) // a row costs that much more than in a merge
 			left = left || f.backlog() > fewToFlush
 		}
 	}

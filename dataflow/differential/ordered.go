@@ -134,8 +134,8 @@ func (o *prefixes) insertNew(h *prefixRef, i int, row unsafe.Pointer, mult int64
 }
 
 // addRun adds n encoded rows in ascending order: the rows from `at` on of cols.
-// It reports whether that concerned the prefix. Long runs are merged.
-func (o *prefixes) addRun(h *prefixRef, enc []uint64, n int, diff func(i int) int64, cols []*columnar.Vec, at int) bool {
+// Long runs are merged.
+func (o *prefixes) addRun(h *prefixRef, enc []uint64, n int, diff func(i int) int64, cols []*columnar.Vec, at int) {
 	row := func(i int) (unsafe.Pointer, int) {
 		if o.desc {
 			i = n - 1 - i
@@ -143,25 +143,23 @@ func (o *prefixes) addRun(h *prefixRef, enc []uint64, n int, diff func(i int) in
 		return unsafe.Pointer(&enc[i*o.rows.words]), i
 	}
 	if n > 4 {
-		return o.merge(h, row, n, diff, cols, at)
+		o.merge(h, row, n, diff, cols, at)
+		return
 	}
-	concerned := false
 	for i := range n {
 		r, j := row(i)
 		if o.add(h, r, diff(j), cols, at+j) < 0 {
 			break // so are those after it
 		}
-		concerned = true
 	}
-	return concerned
 }
 
 // merge is addRun by building the prefix anew, up to its bound. What does not
 // matter for the front costs a comparison at most.
-func (o *prefixes) merge(h *prefixRef, row func(i int) (unsafe.Pointer, int), n int, diff func(i int) int64, cols []*columnar.Vec, at int) bool {
+func (o *prefixes) merge(h *prefixRef, row func(i int) (unsafe.Pointer, int), n int, diff func(i int) int64, cols []*columnar.Vec, at int) {
 	old := *h
 	if r, j := row(0); old.more() && (old.len() == 0 || o.against(o.entry(&old, old.len()-1), r, cols, at+j) < 0) {
-		return false
+		return
 	}
 	_, cut := o.bounds(h)
 	h[0] &^= 1<<prefixGrow - 1
@@ -215,7 +213,6 @@ func (o *prefixes) merge(h *prefixRef, row func(i int) (unsafe.Pointer, int), n 
 	if h.len() == 0 && !h.more() {
 		o.release(h)
 	}
-	return true
 }
 
 // insert makes entry i.
