@@ -61,7 +61,8 @@ func epochPart(ts int64) part {
 	if r, ok := add64(ts, unixEpochMicros); ok {
 		return part{val: r, scale: 6}
 	}
-	return part{kind: partWide, val: ts/1e6 + types.UnixEpochSecond, day: ts % 1e6}
+	// PostgreSQL divides so large a number to 4 decimals.
+	return part{kind: partWide, val: ts/1e6 + types.UnixEpochSecond, day: (ts%1e6 + 50) / 100 * 100}
 }
 
 // partOfClock is a field of a time of day.

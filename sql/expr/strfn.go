@@ -203,10 +203,10 @@ func pad(left bool) rowFunc {
 			fill = a.Bytes(2, i)
 		}
 		n = max(n, 0)
-		if 4*n+4 > maxAlloc {
+		have := int64(utf8.RuneCount(b))
+		if len(fill) > 0 && 4*n+4 > maxAlloc {
 			return errTooLong()
 		}
-		have := int64(utf8.RuneCount(b))
 		if have >= n || len(fill) == 0 {
 			out.Bytes(b[:skipChars(b, n)])
 			return nil

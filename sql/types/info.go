@@ -101,7 +101,7 @@ func (o OID) Category() byte {
 // Elem is the element type of an array type (of int2vector and oidvector, too),
 // 0 for others.
 func (o OID) Elem() OID {
-	if t := Lookup(o); t != nil && t.Category == 'A' {
+	if t := Lookup(o); t != nil && (t.Category == 'A' || o == OIDRecordArray) {
 		return t.Elem
 	}
 	return 0
