@@ -225,6 +225,12 @@ func (s *reducePart) sweep(d *distinctPart) {
 }
 
 func (s *reducePart) dropEntry(d *distinctPart, p unsafe.Pointer, id, hash uint32) {
-	*wordAt(s.t.at(d.group(p)), s.t.rest+s.plan.entries)--
+	gid := d.group(p)
+	g := s.t.at(gid)
+	*wordAt(g, s.t.rest+s.plan.entries)--
+	if h := header(g); s.durable && *h&groupDirty == 0 {
+		*h |= groupDirty // it was flushed before its entries
+		s.dirty = append(s.dirty, gid)
+	}
 	d.t.remove(hash, id)
 }
