@@ -282,10 +282,10 @@ func arrayPositions(_ *Eval, a Args, i int, o *arrayOut) *pgerror.Error {
 
 // fillDims reads the dimensions of array_fill.
 func fillDims(a Args, i int) ([]types.Dim, *pgerror.Error) {
+	if a.Null(1, i) || len(a) > 2 && a.Null(2, i) {
+		return nil, pgerror.New(pgerror.NullValueNotAllowed, "dimension array or low bound array cannot be null")
+	}
 	subscripts := func(k int, name string) (types.Array, *pgerror.Error) {
-		if a.Null(k, i) {
-			return types.Array{}, pgerror.New(pgerror.NullValueNotAllowed, "dimension array or low bound array cannot be null")
-		}
 		arr := types.ReadArray(a.Bytes(k, i))
 		if arr.NDim > 1 {
 			return arr, pgerror.New(pgerror.ArraySubscriptError, "wrong number of array subscripts").WithDetail("%s array must be one dimensional.", name)

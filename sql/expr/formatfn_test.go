@@ -61,6 +61,7 @@ func TestDateReading(t *testing.T) {
 		{"to_timestamp", false, []argument{inputs, formats}},
 	})
 	// Dates in the format itself, so that most are valid.
+	var fams []family
 	for _, f := range []string{"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "FMDay DD Month YYYY", "IYYY-IW-ID", "IYYY-IDDD", "YYYY-DDD", "YYYY WW", "HH12:MI:SS.MS A.M.", "YYYYMMDDHH24MISS", "YY-MM-DD", "CC-YY-MM", "YYYY-MM-DD BC", "DD RM YYYY", "SSSSS", "YYYY-MM-DD HH24:MI:SS.FF3", "J", "Y,YYY-MM-DD", "YYYY-MM-DD TZH:TZM", "YYYY TZH"} {
 		var in []string
 		for range 60 {
@@ -95,8 +96,9 @@ func TestDateReading(t *testing.T) {
 			}
 			in = append(in, s)
 		}
-		testFamilies(t, 60, []family{{"to_timestamp", false, []argument{{types.Text, in}, {types.Text, []string{f}}}}})
+		fams = append(fams, family{"to_timestamp", false, []argument{{types.Text, in}, {types.Text, []string{f}}}})
 	}
+	testFamilies(t, 60, fams)
 }
 
 func TestNumberFormats(t *testing.T) {
