@@ -221,11 +221,11 @@ func (a *Acc) Reset() { *a = Acc{} }
 func (a *Acc) sum() num {
 	if ex := a.x; ex != nil {
 		switch {
-		case ex.nan > 0 || (ex.posInf > 0 && ex.negInf > 0):
+		case ex.nan != 0 || (ex.posInf != 0 && ex.negInf != 0):
 			return num{form: nan}
-		case ex.posInf > 0:
+		case ex.posInf != 0:
 			return num{form: posInf}
-		case ex.negInf > 0:
+		case ex.negInf != 0:
 			return num{form: negInf}
 		}
 	}

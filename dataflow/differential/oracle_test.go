@@ -38,7 +38,8 @@ type flow struct {
 // plan is a circuit: the inputs come first, the rest are in topological order.
 type oraclePlan struct {
 	r      *rand.Rand
-	joins  bool
+	joins  bool // may have a join,
+	joined bool // has one
 	inputs int
 	flows  []*flow
 }
@@ -90,6 +91,7 @@ func (p *oraclePlan) draw() *flow {
 		if !p.joins {
 			return nil
 		}
+		p.joins, p.joined = false, true // one is enough: rows multiply
 		return p.join(src)
 	case 3:
 		f := &flow{name: "distinct", cols: in.cols, ins: []int{src}}
@@ -472,6 +474,9 @@ func oracleRound(t *testing.T, r *rand.Rand, round int) {
 	for _, f := range p.flows[:p.inputs] {
 		h := newHistory(r, kindsOf(f.cols))
 		h.grows = grows
+		if p.joined {
+			h.domain = max(h.domain, 60)
+		}
 		hs = append(hs, h)
 	}
 	contents := func() (zs []*reference.ZSet) {

@@ -44,6 +44,7 @@ type prefixes struct {
 	ar     *arena
 	dead   *[]uint64 // second words of Bytes values to free when the epoch has ended
 	need   int       // positive multiplicity that is wanted at the front
+	whole  bool      // merge cuts nothing off
 }
 
 func newPrefixes(rows *rowCodec, desc bool, need int, ar *arena, dead *[]uint64) prefixes {
@@ -167,7 +168,7 @@ func (o *prefixes) merge(h *prefixRef, row func(i int) (unsafe.Pointer, int), n 
 	o.enlarge(h, min(old.len()+n, cut+1))
 	i, k, positive := 0, 0, 0
 	for k < old.len() || i < n {
-		if h.len() >= cut && positive >= o.need {
+		if h.len() >= cut && positive >= o.need && !o.whole {
 			break
 		}
 		c := -1 // of the entry to the row

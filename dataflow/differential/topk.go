@@ -105,6 +105,7 @@ func (t *topK) Step(x *Context) {
 				return
 			}
 			s := t.part(i)
+			s.pre.whole = t.opts.WithTies // crop knows what to drop
 			s.plain = t.opts.Offset == 0 && !t.opts.WithTies && !t.opts.RowNumber && !s.many()
 			for j := range cut.deltas {
 				s.offer(&cut.deltas[j], i, laid[j])

@@ -243,6 +243,10 @@ func arrayPosition(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error
 		out.Null()
 		return nil
 	}
+	if a.Null(1, i) && !arr.HasNulls() {
+		out.Null()
+		return nil
+	}
 	lower, from := int64(arr.Dims[0].Lower), int64(0)
 	if len(a) > 2 {
 		if a.Null(2, i) {
