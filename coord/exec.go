@@ -62,13 +62,25 @@ func (s *Session) execQuery(ctx context.Context, p *prepared, params []*expr.Con
 	if err := w.Begin(p.columns); err != nil {
 		return "", err
 	}
+	if p.point != nil && s.pointable() {
+		if n, done, err := s.runPoint(ctx, p.point, params, w); done || err != nil {
+			return selectTag(n), err
+		}
+	}
 	n := 0
 	width := len(p.columns)
 	err := s.runQuery(ctx, p.rel, params, false, func(b *columnar.Batch) error {
 		n += b.N
 		return w.Rows(firstCols(b, width), 0, b.N)
 	})
-	return "SELECT " + strconv.Itoa(n), err
+	return selectTag(n), err
+}
+
+func selectTag(n int) string {
+	if n == 1 {
+		return "SELECT 1"
+	}
+	return "SELECT " + strconv.Itoa(n)
 }
 
 // flush waits until everything durable is visible in every view.

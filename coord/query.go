@@ -32,6 +32,7 @@ type prepared struct {
 	columns  []pgwire.Column // nil: returns no rows
 	bound    planner.Bound   // of queries and DML
 	rel      plan.Rel        // optimized, of queries; parameters are still in it
+	point    *pointRead      // what rel comes to, if that is all
 	asOf     *parser.AsOf    // nil: now
 	cat      *catalog.Snapshot
 	path     string
@@ -45,7 +46,7 @@ func (s *Session) analyze(p *prepared) error {
 	if p.stmt == nil {
 		return nil
 	}
-	p.cat, p.path = s.snapshot(), pathKey(s.searchPath())
+	p.cat, p.path = s.snapshot(), s.searchPathKey()
 	p.expanded = s.expand() != nil
 	switch n := p.stmt.Node.(type) {
 	case *parser.Select:
@@ -83,6 +84,9 @@ func (s *Session) analyzeBound(p *prepared) error {
 		p.params = b.Params
 		p.columns = resultColumns(b.Columns)
 		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+		if p.asOf == nil {
+			p.point = pointOf(p.rel)
+		}
 	case *planner.Insert:
 		p.params, p.columns = b.Params, returningColumns(b.Returning)
 		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
@@ -99,7 +103,7 @@ func (s *Session) analyzeBound(p *prepared) error {
 // refresh analyzes again if what the analysis depended on has changed. A
 // result that would have other columns is an error, as drivers expect it.
 func (s *Session) refresh(p *prepared) error {
-	if p.stmt == nil || (p.cat == s.snapshot() && p.path == pathKey(s.searchPath()) && !p.expanded && s.expand() == nil) {
+	if p.stmt == nil || (p.cat == s.snapshot() && p.path == s.searchPathKey() && !p.expanded && s.expand() == nil) {
 		return nil
 	}
 	old := p.columns
@@ -119,8 +123,6 @@ func (s *Session) refresh(p *prepared) error {
 	*p = *n
 	return nil
 }
-
-func pathKey(path []string) string { return fmt.Sprintf("%q", path) }
 
 func resultColumns(cols []planner.ResultColumn) []pgwire.Column {
 	out := make([]pgwire.Column, len(cols))

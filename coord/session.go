@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/pgwire"
@@ -34,6 +36,14 @@ type Session struct {
 	lastWrite dataflow.Epoch
 	changed   []string // settings to report with the next result
 	started   time.Time
+
+	text        types.Options // of the settings and the catalog of textVersion, textCat
+	textVersion int
+	textCat     *catalog.Snapshot
+	path        []string // search_path resolved, of pathVersion and pathCat
+	pathKey     string
+	pathVersion int
+	pathCat     *catalog.Snapshot
 
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // of the running statement
@@ -126,14 +136,17 @@ func (s *Session) ParameterStatuses() [][2]string {
 
 // TextOptions implements pgwire.Formatter.
 func (s *Session) TextOptions() *types.Options {
-	o := &types.Options{Location: s.set.zone, Names: s.names()}
-	if v, _ := s.set.get("bytea_output"); v == "escape" {
-		o.ByteaEscape = true
-	}
-	if v, _ := s.set.get("extra_float_digits"); v != "1" && v != "2" && v != "3" {
-		n := 0
-		fmt.Sscan(v, &n)
-		o.FloatDigits = 15 + n
+	o := &s.text
+	if cat := s.snapshot(); s.textVersion != s.set.version || s.textCat != cat {
+		s.textVersion, s.textCat = s.set.version, cat
+		*o = types.Options{Location: s.set.zone, Names: s.names()}
+		if v, _ := s.set.get("bytea_output"); v == "escape" {
+			o.ByteaEscape = true
+		}
+		if v, _ := s.set.get("extra_float_digits"); v != "1" && v != "2" && v != "3" {
+			n, _ := strconv.Atoi(v)
+			o.FloatDigits = 15 + n
+		}
 	}
 	if s.tx != nil {
 		o.Now = s.tx.started
@@ -194,7 +207,7 @@ func (s *Session) running(ctx context.Context, sql string, f func(ctx context.Co
 		}
 		s.mu.Unlock()
 	}()
-	if d := s.set.duration("statement_timeout"); d > 0 {
+	if d := s.set.timeout; d > 0 {
 		t := time.AfterFunc(d, func() {
 			cancel(pgerror.New(pgerror.QueryCanceled, "canceling statement due to statement timeout"))
 		})
@@ -202,11 +215,9 @@ func (s *Session) running(ctx context.Context, sql string, f func(ctx context.Co
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			s.c.log.Error("statement panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
-			err = pgerror.New(pgerror.InternalError, "internal error: %v", r).
-				WithHint("This is a bug in streamdb; the server log has the details.")
+			err = s.panicked(r)
 		}
-		if errors.Is(err, context.Canceled) {
+		if err != nil && errors.Is(err, context.Canceled) {
 			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 				err = cause
 			} else {
@@ -323,6 +334,32 @@ func (s *Session) Parse(ctx context.Context, name, sql string, paramTypes []type
 	})
 }
 
+// brief brackets a step that neither waits nor computes: it cannot be cancelled.
+func (s *Session) brief(f func() error) (err error) {
+	s.mu.Lock()
+	aborted := s.aborted
+	s.mu.Unlock()
+	if aborted != nil {
+		return aborted
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = s.panicked(r)
+		}
+		if err != nil && s.tx != nil && s.tx.block {
+			s.tx.failed = true
+		}
+	}()
+	return f()
+}
+
+// panicked makes an internal error of a panic.
+func (s *Session) panicked(r any) error {
+	s.c.log.Error("statement panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+	return pgerror.New(pgerror.InternalError, "internal error: %v", r).
+		WithHint("This is a bug in streamdb; the server log has the details.")
+}
+
 // failing is running for the steps of the extended protocol: an error fails
 // the transaction.
 func (s *Session) failing(ctx context.Context, sql string, f func(ctx context.Context) error) error {
@@ -386,8 +423,8 @@ func (s *Session) DescribeStatement(ctx context.Context, name string) (pgwire.St
 }
 
 // Bind implements pgwire.Session.
-func (s *Session) Bind(ctx context.Context, name, statement string, params []pgwire.Param) error {
-	return s.failing(ctx, "", func(context.Context) error {
+func (s *Session) Bind(_ context.Context, name, statement string, params []pgwire.Param) error {
+	return s.brief(func() error {
 		p, err := s.statement(statement)
 		if err != nil {
 			return err
@@ -454,9 +491,9 @@ func (s *Session) portal(name string) (*portal, error) {
 }
 
 // DescribePortal implements pgwire.Session.
-func (s *Session) DescribePortal(ctx context.Context, name string) ([]pgwire.Column, error) {
+func (s *Session) DescribePortal(_ context.Context, name string) ([]pgwire.Column, error) {
 	var cols []pgwire.Column
-	err := s.failing(ctx, "", func(context.Context) error {
+	err := s.brief(func() error {
 		p, err := s.portal(name)
 		if err == nil {
 			cols = p.columns()
@@ -510,6 +547,9 @@ func (s *Session) Sync(ctx context.Context, failed bool) error {
 		s.rollbackTx()
 		return nil
 	}
+	if len(s.tx.writes) == 0 && s.tx.ddl == nil {
+		return s.commitTx(ctx) // there is nothing to wait for
+	}
 	return s.running(ctx, "", s.commitTx)
 }
 
@@ -525,9 +565,13 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 	}
 }
 
-// searchPath is the session's search_path with "$user" resolved.
+// searchPath is the session's search_path with "$user" resolved. It is not to
+// be changed.
 func (s *Session) searchPath() []string {
 	cat := s.snapshot()
+	if s.pathVersion == s.set.version && s.pathCat == cat {
+		return s.path
+	}
 	out := make([]string, 0, len(s.set.path))
 	for _, p := range s.set.path {
 		if p == "$user" {
@@ -538,7 +582,15 @@ func (s *Session) searchPath() []string {
 		}
 		out = append(out, p)
 	}
+	s.path, s.pathKey = out, fmt.Sprintf("%q", out)
+	s.pathVersion, s.pathCat = s.set.version, cat
 	return out
+}
+
+// searchPathKey is the search path as one string, to compare.
+func (s *Session) searchPathKey() string {
+	s.searchPath()
+	return s.pathKey
 }
 
 // setConfig is set_config(): it gives the value that is in force then.

@@ -105,9 +105,15 @@ type settings struct {
 	vals   map[string]string // lower-case name → value
 	undo   []settingUndo     // of the open transaction, oldest first
 	inTx   bool
-	zone   *time.Location
-	path   []string
 	onEdit func(name string) // a reported setting has changed
+
+	// What is asked for at every statement, kept by refresh.
+	version   int // counts the changes
+	zone      *time.Location
+	path      []string
+	isolation string // of new transactions
+	readOnly  bool   // new transactions are
+	timeout   time.Duration
 }
 
 type settingUndo struct {
@@ -119,8 +125,9 @@ type settingUndo struct {
 
 func newSettings() *settings {
 	s := &settings{base: map[string]string{}, vals: map[string]string{}}
-	s.refresh("timezone")
-	s.refresh("search_path")
+	for _, name := range []string{"timezone", "search_path", "default_transaction_isolation", "default_transaction_read_only", "statement_timeout"} {
+		s.refresh(name)
+	}
 	return s
 }
 
@@ -132,6 +139,12 @@ func (s *settings) get(name string) (string, bool) {
 	}
 	if v, ok := s.base[name]; ok {
 		return v, true
+	}
+	switch name { // of a transaction that did not say
+	case "transaction_isolation":
+		return s.isolation, true
+	case "transaction_read_only":
+		return onOff(s.readOnly), true
 	}
 	if d := settingIndex[name]; d != nil {
 		return d.def, true
@@ -269,6 +282,7 @@ func (s *settings) rollbackTo(mark int, localOnly bool) {
 
 // refresh keeps the parsed forms of settings that are used often.
 func (s *settings) refresh(name string) {
+	s.version++
 	switch name {
 	case "timezone":
 		v, _ := s.get(name)
@@ -280,6 +294,12 @@ func (s *settings) refresh(name string) {
 	case "search_path":
 		v, _ := s.get(name)
 		s.path = parsePath(v)
+	case "default_transaction_isolation":
+		s.isolation, _ = s.get(name)
+	case "default_transaction_read_only":
+		s.readOnly = s.bool(name)
+	case "statement_timeout":
+		s.timeout = s.duration(name)
 	}
 	if d := settingIndex[name]; d != nil && d.report && s.onEdit != nil {
 		s.onEdit(d.name)

@@ -84,11 +84,8 @@ func (s *Session) beginTx() *txn {
 	if s.tx != nil {
 		return s.tx
 	}
-	iso, _ := s.set.get("default_transaction_isolation")
-	s.tx = &txn{started: s.c.opts.Now(), readOnly: s.set.bool("default_transaction_read_only")}
-	s.tx.repeat = repeatable(iso)
+	s.tx = &txn{started: s.c.opts.Now(), readOnly: s.set.readOnly, repeat: repeatable(s.set.isolation)}
 	s.set.begin()
-	s.set.vals["transaction_isolation"] = iso
 	return s.tx
 }
 

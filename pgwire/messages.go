@@ -112,10 +112,13 @@ func (c *conn) simpleQuery(body []byte) error {
 }
 
 // extended takes what a message of the extended protocol came to: after an
-// error all is skipped up to the next Sync.
+// error, which the client is told at once, all is skipped up to the next Sync.
 func (c *conn) extended(err error) error {
 	failed, err := c.finish(c.ctx, err)
 	c.skipToSync = failed
+	if failed && err == nil {
+		return c.w.flush()
+	}
 	return err
 }
 

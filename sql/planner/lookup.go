@@ -43,8 +43,34 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 	}
 	o.fire("PointLookup")
 	c := *g
+	best.Exact = exactKey(g, f.Preds, best)
 	c.Lookup = best
 	return &plan.Filter{Input: &c, Preds: f.Preds}
+}
+
+// exactKey says whether preds ask for nothing but l's one key.
+func exactKey(g *plan.Get, preds []expr.Expr, l *plan.Lookup) bool {
+	if len(l.Values) != 1 {
+		return false
+	}
+	is := func(e, v expr.Expr) bool {
+		c, ok := e.(*expr.Column)
+		if !ok {
+			return false
+		}
+		k := slices.Index(l.Key, g.Source(c.Index))
+		if k < 0 {
+			return false
+		}
+		v = keyValue(v, c.Typ)
+		return v != nil && expr.Equal(v, l.Values[0][k])
+	}
+	for _, p := range preds {
+		if a, b, ok := plan.IsEquality(p); !ok || !is(a, b) && !is(b, a) {
+			return false
+		}
+	}
+	return true
 }
 
 // better prefers unique keys, then longer ones.

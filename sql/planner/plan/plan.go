@@ -55,6 +55,9 @@ type Lookup struct {
 	Values [][]expr.Expr
 	// Unique says that a key has at most one row.
 	Unique bool
+	// Exact says that there is one key, and that the Filter over the read asks
+	// for nothing else.
+	Exact bool
 }
 
 // Source is the column of the collection that output column i is.
