@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -217,44 +216,43 @@ func owned(user, used *Object) bool {
 	return (user.Kind == KindIndex && user.Table == used.ID) || user.Parent == used.ID
 }
 
-// DropSet is what goes when o is dropped, users first. Without cascade, an
-// object that o does not own and that uses it is an error (2BP01).
-func (s *Snapshot) DropSet(cascade bool, objs ...*Object) ([]*Object, error) {
-	ids := make([]plan.ObjectID, len(objs))
-	going := map[plan.ObjectID]bool{}
-	for i, o := range objs {
-		ids[i] = o.ID
-		going[o.ID] = true
+// Dependent is an object that goes because another does: On, which it uses, or
+// if that is nil what it is in, a schema or a cluster.
+type Dependent struct{ Object, On *Object }
+
+// DropSet is what goes when objs and what is inside them (of a schema or a
+// cluster) are dropped: all, users first, and those that go only by CASCADE, in
+// the order in which they are told: depth first, older ones before younger.
+func (s *Snapshot) DropSet(objs, inside []*Object) (all []*Object, also []Dependent) {
+	var ids []plan.ObjectID
+	seen := map[plan.ObjectID]bool{}
+	for _, o := range slices.Concat(objs, inside) {
+		ids = append(ids, o.ID)
+		seen[o.ID] = true
 	}
-	all := s.Closure(ids...)
-	if !cascade {
-		for _, o := range all { // dependency order: used before user
-			if going[o.ID] {
+	var visit func(o *Object)
+	visit = func(o *Object) {
+		for _, u := range s.Users(o.ID) {
+			if seen[u.ID] {
 				continue
 			}
-			for _, d := range o.Deps {
-				if u := s.objects[d]; u != nil && going[d] && owned(o, u) {
-					going[o.ID] = true
-				}
+			seen[u.ID] = true
+			if !owned(u, o) {
+				also = append(also, Dependent{u, o})
 			}
-			if !going[o.ID] {
-				used := s.firstDep(o, going)
-				return nil, pgerror.New(pgerror.DependentObjectsStillExist,
-					"cannot drop %s %s because other objects depend on it", objs[0].Kind, objs[0].Name).
-					WithDetail("%s %s depends on %s %s", o.Kind, o.Name, used.Kind, used.Name).
-					WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-			}
+			visit(u)
 		}
 	}
+	for _, o := range objs {
+		visit(o)
+	}
+	for _, o := range inside {
+		if !slices.ContainsFunc(inside, func(x *Object) bool { return owned(o, x) }) {
+			also = append(also, Dependent{Object: o})
+		}
+		visit(o)
+	}
+	all = s.Closure(ids...)
 	slices.Reverse(all)
-	return all, nil
-}
-
-func (s *Snapshot) firstDep(o *Object, going map[plan.ObjectID]bool) *Object {
-	for _, d := range o.Deps {
-		if going[d] {
-			return s.objects[d]
-		}
-	}
-	return o
+	return all, also
 }

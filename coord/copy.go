@@ -265,19 +265,22 @@ func (c *copyReader) start() error {
 
 // row adds one record.
 func (c *copyReader) row(fields []copyField, at *copyRows) error {
-	where := func(col int, err error) error {
+	where := func(col int, value []byte, err error) error {
 		e := *pgerror.As(err)
 		e.Where = fmt.Sprintf("COPY %s, line %d", c.t.Name, at.line)
 		if col >= 0 {
 			e.Where += ", column " + c.t.Columns[col].Name
+			if value != nil {
+				e.Where += ": \"" + shortened(value) + "\""
+			}
 		}
 		return &e
 	}
 	if len(fields) < len(c.cols) {
-		return where(-1, pgerror.New(pgerror.BadCopyFileFormat, "missing data for column \"%s\"", c.t.Columns[c.cols[len(fields)]].Name))
+		return where(-1, nil, pgerror.New(pgerror.BadCopyFileFormat, "missing data for column \"%s\"", c.t.Columns[c.cols[len(fields)]].Name))
 	}
 	if len(fields) > len(c.cols) {
-		return where(-1, pgerror.New(pgerror.BadCopyFileFormat, "extra data after last expected column"))
+		return where(-1, nil, pgerror.New(pgerror.BadCopyFileFormat, "extra data after last expected column"))
 	}
 	for i, f := range fields {
 		col := c.cols[i]
@@ -299,7 +302,10 @@ func (c *copyReader) row(fields []copyField, at *copyRows) error {
 			err = types.ParseTextBytes(b, typ, f.data, c.opts)
 		}
 		if err != nil {
-			return where(col, err)
+			if c.o.format == "binary" {
+				f.data = nil
+			}
+			return where(col, f.data, err)
 		}
 	}
 	for i, d := range c.defaults {
@@ -309,6 +315,15 @@ func (c *copyReader) row(fields []copyField, at *copyRows) error {
 	}
 	c.n++
 	return nil
+}
+
+// shortened is a value as the context of an error shows it.
+func shortened(value []byte) string {
+	const most = 100
+	if len(value) <= most {
+		return string(value)
+	}
+	return strings.ToValidUTF8(string(value[:most]), "") + "..."
 }
 
 func (c *copyReader) batch() (columnar.Batch, error) {

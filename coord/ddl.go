@@ -302,7 +302,7 @@ func (s *Session) tableObject(d *ddlState, text string, n *parser.CreateTable, s
 			return nil, err
 		}
 		if slices.ContainsFunc(o.Columns, func(c catalog.Column) bool { return c.Name == col.Name }) {
-			return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", col.Name).At(def.Pos)
+			return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", col.Name)
 		}
 		o.Columns = append(o.Columns, col)
 		if def.PrimaryKey {
@@ -724,8 +724,7 @@ func timeFunction(e expr.Expr) (name string) {
 func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.ResultWriter) error {
 	t := d.cat.Resolve(catalog.KindTable, n.On.Schema, n.On.Name, s.relationPath())
 	if t == nil {
-		e := undefinedRelation(n.On.Schema, n.On.Name).(*pgerror.Error)
-		return e.At(n.On.Pos)
+		return undefinedRelation(n.On.Schema, n.On.Name)
 	}
 	if t.Kind == catalog.KindIndex || t.Kind == catalog.KindVirtual {
 		return pgerror.New(pgerror.WrongObjectType, "cannot create index on relation \"%s\"", t.Name)

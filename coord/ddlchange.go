@@ -90,7 +90,8 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 	if n.Kind == parser.ObjectSchema {
 		return s.dropSchemas(d, n, w)
 	}
-	var objs []*catalog.Object
+	var objs, inside []*catalog.Object
+	container := "" // of inside
 	for _, name := range n.Names {
 		if name.Name == defaultCluster && n.Kind == parser.ObjectCluster {
 			return pgerror.New(pgerror.DependentObjectsStillExist, "the default cluster cannot be dropped")
@@ -112,45 +113,71 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 		if o.Kind == catalog.KindCluster {
 			for _, x := range d.cat.Objects() {
 				if x.Cluster == o.Name {
-					if !n.Cascade {
-						return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop cluster %s because other objects depend on it", o.Name).
-							WithDetail("%s %s depends on cluster %s", x.Kind, x.Name, o.Name).
-							WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-					}
-					objs = append(objs, x)
+					inside = append(inside, x)
 				}
 			}
+			container = "cluster " + parser.QuoteIdent(o.Name)
 		}
 		objs = append(objs, o)
 	}
-	return dropAll(d, n.Cascade, objs, w)
+	return s.dropAll(d, n.Cascade, objs, inside, container, w)
 }
 
-// dropAll drops objects with what depends on them.
-func dropAll(d *ddlState, cascade bool, objs []*catalog.Object, w pgwire.ResultWriter) error {
-	if len(objs) == 0 {
-		return nil
+// describer gives an object's kind and name, with its schema where the search
+// path does not find it. It knows the objects as they are now.
+func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
+	cat, path := d.cat, s.searchPath()
+	return func(o *catalog.Object) string {
+		if o.Schema == "" || cat.Resolve(o.Kind, "", o.Name, path) == o {
+			return o.Kind.String() + " " + parser.QuoteIdent(o.Name)
+		}
+		return o.Kind.String() + " " + parser.QuoteIdent(o.Schema) + "." + parser.QuoteIdent(o.Name)
 	}
-	all, err := d.cat.DropSet(cascade, objs...)
-	if err != nil {
-		return err
+}
+
+// dropAll drops objs and what is inside them (container names that) with what
+// depends on them, which is told, or an error without cascade.
+func (s *Session) dropAll(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, w pgwire.ResultWriter) error {
+	describe := s.describer(d)
+	all, also := d.cat.DropSet(objs, inside)
+	if len(also) > 0 && !cascade {
+		if container == "" && len(objs) == 1 {
+			container = describe(objs[0])
+		}
+		return stillNeeded(describe, container, also)
 	}
-	var also []string
 	for _, o := range all {
 		d.apply(catalog.Change{Drop: o.ID})
-		if !slices.Contains(objs, o) && o.Kind != catalog.KindIndex && o.Parent == 0 {
-			also = append(also, fmt.Sprintf("drop cascades to %s %s", o.Kind, o.Name))
-		}
+	}
+	lines := make([]string, len(also))
+	for i, x := range also {
+		lines[i] = "drop cascades to " + describe(x.Object)
 	}
 	switch {
-	case len(also) == 1:
-		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: also[0]})
-	case len(also) > 1:
-		slices.Reverse(also)
+	case len(lines) == 1:
+		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: lines[0]})
+	case len(lines) > 1:
 		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion,
-			Message: fmt.Sprintf("drop cascades to %d other objects", len(also)), Detail: strings.Join(also, "\n")})
+			Message: fmt.Sprintf("drop cascades to %d other objects", len(lines)), Detail: strings.Join(lines, "\n")})
 	}
 	return nil
+}
+
+// stillNeeded is the error of dropping something ("" for several) that others use.
+func stillNeeded(describe func(*catalog.Object) string, what string, users []catalog.Dependent) error {
+	e := pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop desired object(s) because other objects depend on them")
+	if what != "" {
+		e = pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
+	}
+	var lines []string
+	for _, u := range users {
+		on := what
+		if u.On != nil {
+			on = describe(u.On)
+		}
+		lines = append(lines, describe(u.Object)+" depends on "+on)
+	}
+	return e.WithDetail("%s", strings.Join(lines, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
 func (s *Session) dropSchemas(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error {
@@ -171,12 +198,7 @@ func (s *Session) dropSchemas(d *ddlState, n *parser.Drop, w pgwire.ResultWriter
 				inside = append(inside, o)
 			}
 		}
-		if len(inside) > 0 && !n.Cascade {
-			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop schema %s because other objects depend on it", sc.Name).
-				WithDetail("%s %s depends on schema %s", inside[0].Kind, inside[0].Name, sc.Name).
-				WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-		}
-		if err := dropAll(d, true, inside, w); err != nil {
+		if err := s.dropAll(d, n.Cascade, nil, inside, "schema "+parser.QuoteIdent(sc.Name), w); err != nil {
 			return err
 		}
 		d.apply(catalog.Change{DropSchema: sc.Name})
@@ -198,6 +220,9 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 		if n.IfExists && missing(err) {
 			w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: fmt.Sprintf("relation \"%s\" does not exist, skipping", n.Name.Name)})
 			return nil
+		}
+		if pgerror.As(err).Code == pgerror.UndefinedTable {
+			return undefinedRelation(n.Name.Schema, n.Name.Name)
 		}
 		return err
 	}
@@ -335,6 +360,9 @@ func (s *Session) alterTable(ctx context.Context, d *ddlState, p *prepared, a *p
 	if a.Action != parser.AlterAddColumn && a.Action != parser.AlterAddConstraint && a.Action != parser.AlterDropConstraint && col < 0 {
 		if a.IfExists {
 			return nil
+		}
+		if a.Action == parser.AlterRenameColumn {
+			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", a.Column)
 		}
 		return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", a.Column, o.Name)
 	}

@@ -442,9 +442,10 @@ func (s *Session) createSource(ctx context.Context, d *ddlState, p *prepared, n 
 		return err
 	}
 	if exists != nil {
-		all, err := d.cat.DropSet(false, exists)
-		if err != nil {
-			return err
+		all, users := d.cat.DropSet([]*catalog.Object{exists}, nil)
+		if len(users) > 0 {
+			describe := s.describer(d)
+			return stillNeeded(describe, describe(exists), users)
 		}
 		for _, x := range all {
 			d.apply(catalog.Change{Drop: x.ID})

@@ -118,6 +118,8 @@ func (s *Session) writable(t *catalog.Object, verb string) error {
 	switch {
 	case t.Kind == catalog.KindVirtual:
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
+	case t.Kind == catalog.KindMaterializedView && verb == "TRUNCATE":
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindMaterializedView:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
 	case t.Kind == catalog.KindView:

@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
-	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/pgwire"
 	"github.com/streamdb/streamdb/sources"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
-	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -125,7 +123,9 @@ func (s *Session) showCreate(n *parser.ShowCreate) ([][]string, error) {
 	d := &ddlState{cat: s.snapshot()}
 	o, err := s.find(d, n.Kind, n.Name)
 	if err != nil {
-		return nil, err
+		e := *pgerror.As(err)
+		e.Hint = "" // it tells how to drop
+		return nil, &e
 	}
 	return [][]string{{o.Schema + "." + o.Name, o.SQL}}, nil
 }
@@ -321,82 +321,6 @@ func (c *Coordinator) hydrationRows(cat *catalog.Snapshot) [][]string {
 		}
 	}
 	return rows
-}
-
-// explain shows the plan of a statement or of a view.
-func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {
-	if n.View != nil {
-		o, err := s.find(&ddlState{cat: s.snapshot()}, n.ViewKind, *n.View)
-		if err != nil {
-			return "", err
-		}
-		rel, err := s.c.viewPlan(s.snapshot(), o)
-		if err != nil {
-			return "", err
-		}
-		return plan.Format(rel), nil
-	}
-	maintained := false
-	var q *planner.Query
-	var rel plan.Rel
-	bindQuery := func(query *parser.Query) (err error) {
-		q, err = planner.BindQuery(s.bindContext(nil), p.stmt.Text, query)
-		if err == nil {
-			rel = q.Rel
-		}
-		return err
-	}
-	var err error
-	switch st := n.Statement.Node.(type) {
-	case *parser.Select:
-		err = bindQuery(&st.Query)
-	case *parser.CreateMaterializedView:
-		maintained, err = true, bindQuery(&st.Query)
-	case *parser.CreateView:
-		maintained, err = true, bindQuery(&st.Query)
-	case *parser.CreateTableAs:
-		err = bindQuery(&st.Query)
-	case *parser.Postgres:
-		b, berr := planner.Bind(s.bindContext(nil), n.Statement)
-		if berr != nil {
-			return "", berr
-		}
-		switch b := b.(type) {
-		case *planner.Insert:
-			rel = b.Rel
-		case *planner.Update:
-			rel = b.Rel
-		case *planner.Delete:
-			rel = b.Rel
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	if rel == nil {
-		return "", pgerror.Unsupported("EXPLAIN of " + n.Statement.Node.Tag())
-	}
-	if n.Stage == "raw" {
-		return plan.Format(rel), nil
-	}
-	opts := s.optimizeOptions()
-	if maintained && q != nil {
-		rel = q.Collection()
-		opts = planner.Options{Maintained: true, Rows: s.c.estimateRows}
-	}
-	rel, err = planner.Optimize(rel, opts)
-	if err != nil {
-		return "", err
-	}
-	if n.Analyze && !maintained {
-		rows := 0
-		begun := s.c.opts.Now()
-		if err := s.runQuery(ctx, rel, nil, false, func(b *columnar.Batch) error { rows += b.N; return nil }); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%sRows: %d\nExecution Time: %.3f ms\n", plan.Format(rel), rows, float64(s.c.opts.Now().Sub(begun).Microseconds())/1000), nil
-	}
-	return plan.Format(rel), nil
 }
 
 func (c *Coordinator) sourceStatus(id plan.ObjectID) *sources.Status {

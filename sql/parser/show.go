@@ -227,7 +227,8 @@ func (s *stream) explain() Node {
 			n.Format = "verbose text"
 		}
 	}
-	if s.accept("for") {
+	// A plan that exists may be named without FOR.
+	if s.accept("for") || s.is("materialized") || s.is("view") || s.is("index") {
 		for _, kind := range []ObjectKind{ObjectMaterializedView, ObjectView, ObjectIndex} {
 			if s.accept(strings.Fields(strings.ToLower(string(kind)))...) {
 				v := s.name()

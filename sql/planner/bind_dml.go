@@ -27,7 +27,7 @@ func (b *binder) target(r *pg.RangeVar, verb string) (*target, error) {
 	switch o.Kind {
 	case catalog.KindTable:
 	case catalog.KindMaterializedView:
-		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", o.Name).At(pos)
+		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", o.Name)
 	case catalog.KindVirtual:
 		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", o.Name).At(pos)
 	case catalog.KindIndex:
