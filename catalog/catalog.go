@@ -59,7 +59,10 @@ type Object struct {
 	Table plan.ObjectID
 	Key   []int
 	// Deps are the objects that this one uses.
-	Deps       []plan.ObjectID
+	Deps []plan.ObjectID
+	// Rows are the sizes of what a materialized view reads, when it was made:
+	// its plan, and so its stored state, does not change with them.
+	Rows       map[plan.ObjectID]float64 `json:",omitempty"`
 	Cluster    string
 	AppendOnly bool
 	Comment    string

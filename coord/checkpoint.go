@@ -611,6 +611,12 @@ func (c *Coordinator) restore(o *catalog.Object, st *storage.ObjectState, at dat
 		f.df.close()
 		return nil
 	}
+	for _, id := range f.df.imports() {
+		if in := c.collection(id); in == nil || in.stage != c.timeline.ingest && !in.isReady() {
+			f.df.close() // what it was computed from is computed anew
+			return nil
+		}
+	}
 	if err := c.restoreSpines(append(coll.spines(), f.df.circuit.Spines()...), st); err != nil {
 		return err
 	}

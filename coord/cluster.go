@@ -34,6 +34,7 @@ type flow struct {
 type seen struct {
 	coll       *collection
 	foreign    bool // of another cluster, not of ingestion
+	shared     bool // circuits look into its arrangement
 	at         dataflow.Epoch
 	rows, errs *trace.Hold
 	users      int
@@ -46,11 +47,11 @@ func (s *seen) read(e dataflow.Epoch) (rows, errs []*dataflow.Delta) {
 	return rows, errs
 }
 
-// advance says that the cluster has processed everything up to e. A foreign
-// collection is read at each of the cluster's epochs, so that all are kept.
+// advance says that the cluster has processed everything up to e. A foreign or
+// shared collection is read at each of the cluster's epochs, so that all are kept.
 func (s *seen) advance(e dataflow.Epoch) {
 	s.at = e
-	advanceHold(s.coll.rows, &s.rows, e, s.foreign)
+	advanceHold(s.coll.rows, &s.rows, e, s.foreign || s.shared)
 	advanceHold(s.coll.errs, &s.errs, e, s.foreign)
 }
 
@@ -412,6 +413,12 @@ func (cl *cluster) attach(f *flow) {
 			s = &seen{coll: in, foreign: in.stage != cl.c.timeline.ingest}
 			s.advance(cl.done.get())
 			cl.seen[id] = s
+		}
+		if !s.shared && slices.Contains(f.df.shared, id) {
+			s.shared = true
+			s.release()
+			s.rows, s.errs = nil, nil
+			s.advance(s.at)
 		}
 		s.users++
 	}

@@ -672,7 +672,12 @@ func (s *Session) clusterName(d *ddlState, name string) (string, error) {
 
 // planView checks that a view can be maintained, and finds the key of its result.
 func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
-	rel, err := planner.Optimize(q.Collection(), planner.Options{Maintained: true, Rows: s.c.estimateRows})
+	o.Rows = map[plan.ObjectID]float64{}
+	rel, err := planner.Optimize(q.Collection(), planner.Options{Maintained: true, Rows: func(id plan.ObjectID) float64 {
+		n := s.c.estimateRows(id)
+		o.Rows[id] = n
+		return n
+	}})
 	if err != nil {
 		return err
 	}

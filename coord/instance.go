@@ -15,6 +15,7 @@ type dataflowInstance struct {
 	circuit *differential.Circuit
 	ids     []plan.ObjectID
 	inputs  map[plan.ObjectID][]render.Import
+	shared  []plan.ObjectID // whose arrangements the circuit looks into
 	oks     *differential.Output
 	errs    *differential.Output
 	start   func() // feeds what is part of the plan itself
@@ -35,8 +36,18 @@ func newInstance(df *render.Dataflow) *dataflowInstance {
 		}
 		d.inputs[id] = append(d.inputs[id], im)
 	}
+	for _, sh := range df.Shared {
+		if !slices.Contains(d.ids, sh.ID) {
+			d.ids = append(d.ids, sh.ID)
+		}
+		d.shared = append(d.shared, sh.ID)
+	}
 	return d
 }
+
+// reads says whether changes of a collection are pushed to the dataflow: it may
+// only look into the collection's own arrangement.
+func (d *dataflowInstance) reads(id plan.ObjectID) bool { return len(d.inputs[id]) > 0 }
 
 // imports lists the collections that the dataflow reads, each once.
 func (d *dataflowInstance) imports() []plan.ObjectID { return d.ids }

@@ -147,7 +147,12 @@ func (c *Coordinator) viewPlan(cat *catalog.Snapshot, o *catalog.Object) (plan.R
 	if !ok {
 		return nil, pgerror.New(pgerror.WrongObjectType, "the definition of %q is not a query", o.Name)
 	}
-	return planner.Optimize(q.Collection(), planner.Options{Maintained: true, Rows: c.estimateRows})
+	return planner.Optimize(q.Collection(), planner.Options{Maintained: true, Rows: func(id plan.ObjectID) float64 {
+		if n, ok := o.Rows[id]; ok {
+			return n
+		}
+		return -1
+	}})
 }
 
 // estimateRows is the present size of a collection, for the planner.

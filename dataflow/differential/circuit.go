@@ -108,6 +108,12 @@ func (c *Circuit) Input(kinds []columnar.Kind) (*Input, Stream) {
 	return in, in.node.Out(0)
 }
 
+// Stream is what was pushed, as a stream.
+func (in *Input) Stream() Stream { return in.node.Out(0) }
+
+// Read says whether an operator has the stream as its input.
+func (s Stream) Read() bool { return len(s.port.readers) > 0 }
+
 // Push adds a part of the next epoch's changes. d is immutable from now on.
 func (in *Input) Push(d *dataflow.Delta) {
 	if d.N == 0 {

@@ -175,6 +175,9 @@ func (w *pairs) reset() {
 // probe joins the rows of a delta with a reader; isLeft says that the delta is
 // of the left side.
 func (w *pairs) probe(delta, state trace.Reader, isLeft bool) {
+	if state.Len() == 0 {
+		return
+	}
 	for _, d := range delta.Batches {
 		for c := range d.Chunks() {
 			w.probeChunk(d, c, state, isLeft)

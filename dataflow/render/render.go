@@ -100,6 +100,11 @@ func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
 	if *b.failed != nil {
 		return nil, *b.failed
 	}
+	// What is only looked up in a shared arrangement need not be pushed.
+	df.Imports = slices.DeleteFunc(df.Imports, func(im Import) bool {
+		s := im.Input.Stream()
+		return s != df.Oks && !s.Read()
+	})
 	return df, nil
 }
 
