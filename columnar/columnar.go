@@ -10,6 +10,7 @@ package columnar
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 )
 
@@ -231,6 +232,31 @@ func alignedBytes(n int) []byte {
 // fill through Values before sharing it.
 func MakeFixed(kind Kind, n int) *Vec {
 	return &Vec{kind: kind, n: n, fixed: alignedBytes(n * kind.Width())}
+}
+
+// UnsetFixed is MakeFixed with arbitrary content: the caller fills all of it, or
+// slices off what it has not filled.
+func UnsetFixed(kind Kind, n int) *Vec {
+	return &Vec{kind: kind, n: n, fixed: unsetBytes(n * kind.Width())}
+}
+
+// unsetBytes returns n bytes of arbitrary content, 8-byte aligned. A
+// strings.Builder gives memory that is not zeroed first.
+func unsetBytes(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.Grow((n + 7) &^ 7)
+	b.WriteByte(0)
+	p := unsafe.StringData(b.String())
+	u := unsafe.Slice(p, n)
+	if poisonFreed {
+		for i := range u {
+			u[i] = 0xDB
+		}
+	}
+	return u
 }
 
 // WithNulls is v with another null bitmap. The caller keeps the rule that NULL

@@ -99,7 +99,7 @@ func Scatter(hash []uint64, n int) (idx []uint32, ends []int) {
 		sum += c
 		ends[p] = int(sum)
 	}
-	idx = make([]uint32, len(hash))
+	idx = GetSlice[uint32](len(hash))
 	for i, h := range hash {
 		p := h >> shift
 		idx[at[p]] = uint32(i)

@@ -15,6 +15,7 @@ type feedRows struct {
 	rows  []uint32
 	ptrs  []unsafe.Pointer
 	diffs []int64
+	ones  bool // all diffs are 1
 }
 
 // spillPools hold what does not fit the slots.
@@ -39,6 +40,12 @@ func (s *spillPools) accumulate(a *accumulator, in *feedRows) {
 	ptrs, diffs := in.ptrs, in.diffs[:len(in.ptrs)]
 	switch a.op {
 	case accCount:
+		if in.ones {
+			for _, p := range ptrs {
+				*wordAt(p, a.at)++
+			}
+			return
+		}
 		for i, p := range ptrs {
 			*wordAt(p, a.at) += uint64(diffs[i])
 		}
@@ -49,6 +56,10 @@ func (s *spillPools) accumulate(a *accumulator, in *feedRows) {
 			addNarrow(v.Int32s(), in, a.at)
 		}
 	case accWide:
+		if in.ones {
+			addWideOnes(v.Int64s(), in, a.at)
+			return
+		}
 		addWide(v.Int64s(), in, a.at)
 	case accFloat:
 		if v.Kind() == columnar.KindFloat64 {
@@ -109,6 +120,18 @@ func addWide(vals []int64, in *feedRows, at int) {
 		var c uint64
 		w[0], c = bits.Add64(w[0], lo, 0)
 		w[1] += hi + c
+	}
+}
+
+// addWideOnes is addWide of rows whose diffs are all 1.
+func addWideOnes(vals []int64, in *feedRows, at int) {
+	ptrs := in.ptrs[:len(in.rows)]
+	for i, r := range in.rows {
+		x := vals[r]
+		w := (*[2]uint64)(unsafe.Add(ptrs[i], at*8))
+		var c uint64
+		w[0], c = bits.Add64(w[0], uint64(x), 0)
+		w[1] += uint64(x>>63) + c
 	}
 }
 

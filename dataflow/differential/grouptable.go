@@ -28,7 +28,7 @@ type groupTable struct {
 }
 
 const (
-	groupTouched = 1<<30 - 1 // bits of the header's high half: 1 + place in the touched list
+	groupTouched = 1<<30 - 1 // bits of the header's high half: 1 + place in the touched list, or only 1
 	groupDirty   = 1 << 30   // changed since the durable form was last brought up to date
 	groupDurable = 1 << 31   // the durable form has a row for the group
 )
@@ -64,6 +64,9 @@ func (t *groupTable) key(p unsafe.Pointer) unsafe.Pointer { return unsafe.Add(p,
 func (t *groupTable) probe(keys []*columnar.Vec, hs, rows, gids []uint32, ptrs []unsafe.Pointer, fresh []uint32) []uint32 {
 	enc := t.scratch(len(rows))
 	if t.oneWord() && !keys[0].HasNulls() {
+		if keys[0].Kind() == columnar.KindInt64 {
+			return t.lookupInts(keys[0].Int64s(), hs, rows, gids, ptrs, fresh)
+		}
 		encodeWords(keys[0], rows, enc)
 		return t.lookupWords(enc, hs, gids, ptrs, fresh)
 	}
@@ -93,8 +96,6 @@ func encodeWords(v *columnar.Vec, rows []uint32, words []uint64) {
 		wordsOfInts(v.Int16s(), rows, words)
 	case columnar.KindInt32:
 		wordsOfInts(v.Int32s(), rows, words)
-	case columnar.KindInt64:
-		wordsOfInts(v.Int64s(), rows, words)
 	default:
 		for i, r := range rows {
 			words[i] = fixedWord(v, r)
@@ -102,7 +103,7 @@ func encodeWords(v *columnar.Vec, rows []uint32, words []uint64) {
 	}
 }
 
-func wordsOfInts[T int16 | int32 | int64](vals []T, rows []uint32, words []uint64) {
+func wordsOfInts[T int16 | int32](vals []T, rows []uint32, words []uint64) {
 	words = words[:len(rows)]
 	for i, r := range rows {
 		words[i] = intWord(int64(vals[r]))
@@ -134,6 +135,33 @@ func (t *groupTable) lookupWords(words []uint64, hs, gids []uint32, ptrs []unsaf
 		key := [2]uint64{1: words[i]}
 		gids[i], fresh = t.findOrInsert(hs[i], unsafe.Pointer(&key), nil, 0, fresh)
 		ptrs[i] = unsafe.Add(rows.at(gids[i]), rest)
+	}
+	t.relocate(moves, gids, ptrs)
+	return fresh
+}
+
+// lookupInts is lookupWords for a column of int64.
+func (t *groupTable) lookupInts(vals []int64, hs, rows, gids []uint32, ptrs []unsafe.Pointer, fresh []uint32) []uint32 {
+	n := len(hs)
+	ents := t.ents[:n]
+	t.idx.findAll(hs, ents)
+	gids, ptrs, rows = gids[:n], ptrs[:n], rows[:n]
+	moves := t.rows.moves
+	store := &t.rows
+	rest := uintptr(t.rest) * 8
+	for i, e := range ents {
+		w := intWord(vals[rows[i]])
+		if e != 0 {
+			gid := uint32(e) - 1
+			if p := store.at(gid); *wordAt(p, 1) == w && *(*uint32)(p) == 0 {
+				gids[i] = gid
+				ptrs[i] = unsafe.Add(p, rest)
+				continue
+			}
+		}
+		key := [2]uint64{1: w}
+		gids[i], fresh = t.findOrInsert(hs[i], unsafe.Pointer(&key), nil, 0, fresh)
+		ptrs[i] = unsafe.Add(store.at(gids[i]), rest)
 	}
 	t.relocate(moves, gids, ptrs)
 	return fresh

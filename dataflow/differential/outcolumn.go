@@ -12,10 +12,11 @@ type rowSet struct {
 	base   unsafe.Pointer
 	stride uintptr // bytes
 	sel    []uint32
+	dense  bool // sel is 0, 1, 2, …
 }
 
 func newRowSet(words []uint64, width int, sel []uint32) rowSet {
-	return rowSet{unsafe.Pointer(unsafe.SliceData(words)), uintptr(width) * 8, sel}
+	return rowSet{base: unsafe.Pointer(unsafe.SliceData(words)), stride: uintptr(width) * 8, sel: sel}
 }
 
 // at is the address of the row with number r of the matrix.
@@ -46,12 +47,12 @@ func newOutColumn(kind columnar.Kind, room int) outColumn {
 	if kind == columnar.KindBytes {
 		o.bytes = columnar.NewBuilder(kind, room)
 	} else {
-		o.fixed = columnar.MakeFixed(kind, room)
+		o.fixed = columnar.UnsetFixed(kind, room)
 	}
 	return o
 }
 
-// setNull makes value i NULL; the slot holds zero already.
+// setNull makes value i NULL; its slot was given zero.
 func (o *outColumn) setNull(i int) {
 	if o.nulls == nil {
 		o.nulls = columnar.NewBitmap(o.room)
@@ -113,8 +114,22 @@ func (o *outColumn) appendWords(set rowSet, off int, ar *arena) {
 	}
 }
 
+// choose selects rows, which ascend and are distinct.
+func (s *rowSet) choose(sel []uint32) {
+	n := len(sel)
+	s.sel, s.dense = sel, n > 0 && sel[n-1] == uint32(n-1)
+}
+
 func intsOfWords[T int16 | int32 | int64](out []T, set rowSet) {
 	out = out[:len(set.sel)]
+	if set.dense {
+		p := set.base
+		for i := range out {
+			out[i] = T(wordInt(*(*uint64)(p)))
+			p = unsafe.Add(p, set.stride)
+		}
+		return
+	}
 	for i, r := range set.sel {
 		out[i] = T(wordInt(*(*uint64)(set.at(r))))
 	}
@@ -135,11 +150,19 @@ func (o *outColumn) appendBytes(w *[2]uint64, ar *arena) {
 // appendRaw appends the words at off of rows as integers, as they are.
 func (o *outColumn) appendRaw(set rowSet, off int) {
 	set.base = unsafe.Add(set.base, off*8)
-	out := o.fixed.Int64s()[o.n:]
+	out := o.fixed.Int64s()[o.n:][:len(set.sel)]
+	o.n += len(set.sel)
+	if set.dense {
+		p := set.base
+		for i := range out {
+			out[i] = *(*int64)(p)
+			p = unsafe.Add(p, set.stride)
+		}
+		return
+	}
 	for i, r := range set.sel {
 		out[i] = *(*int64)(set.at(r))
 	}
-	o.n += len(set.sel)
 }
 
 // appendRows appends column c of rows of a codec.
@@ -163,8 +186,16 @@ func (o *outColumn) appendRows(k *rowCodec, c int, set rowSet, ar *arena) {
 		return
 	}
 	var any uint64
-	for _, r := range set.sel {
-		any |= *wordAt(set.at(r), mask)
+	if set.dense {
+		p := unsafe.Add(set.base, mask*8)
+		for range set.sel {
+			any |= *(*uint64)(p)
+			p = unsafe.Add(p, set.stride)
+		}
+	} else {
+		for _, r := range set.sel {
+			any |= *wordAt(set.at(r), mask)
+		}
 	}
 	if any>>bit&1 == 0 {
 		return

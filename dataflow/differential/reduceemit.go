@@ -100,20 +100,7 @@ func (s *reducePart) look(lo, hi, room int) {
 			break
 		}
 	}
-	gone, come := s.gone.sel[:0], s.come.sel[:0]
-	for i := range uint32(n) {
-		was, is := *(*int64)(olds.at(i)) > 0, *(*int64)(news.at(i)) > 0
-		if s.plan.opts.Global {
-			was, is = s.started, true
-		}
-		if was && (!is || changed[i]) {
-			gone = append(gone, i)
-		}
-		if is && (!was || changed[i]) {
-			come = append(come, i)
-		}
-	}
-	s.gone.sel, s.come.sel = gone, come
+	s.choices(olds, news, changed)
 	keys := newRowSet(s.image[s.t.keyAt:], width, nil)
 	if s.failing > 0 {
 		s.failing -= s.takeFailures(&s.gone, olds)
@@ -123,6 +110,26 @@ func (s *reducePart) look(lo, hi, room int) {
 	}
 	s.appendTo(&s.gone, keys, olds, room)
 	s.appendTo(&s.come, keys, news, room)
+}
+
+// choices lists the rows of a block to retract and to insert.
+func (s *reducePart) choices(olds, news rowSet, changed []bool) {
+	n := len(changed)
+	gone, come := s.gone.sel[:n], s.come.sel[:n]
+	var i, k uint64
+	p, q := olds.base, news.base
+	for r, differs := range changed {
+		was, is := boolWord(*(*int64)(p) > 0), boolWord(*(*int64)(q) > 0)
+		if s.plan.opts.Global {
+			was, is = boolWord(s.started), 1
+		}
+		c := boolWord(differs)
+		gone[i], come[k] = uint32(r), uint32(r)
+		i += was & (c | (is ^ 1))
+		k += is & (c | (was ^ 1))
+		p, q = unsafe.Add(p, olds.stride), unsafe.Add(q, news.stride)
+	}
+	s.gone.sel, s.come.sel = gone[:i], come[:k]
 }
 
 // copyRows copies the rows of the groups lo to hi of the touched list to
@@ -136,20 +143,24 @@ func (s *reducePart) copyRows(lo, hi int) {
 		s.gone.sel, s.come.sel = make([]uint32, 0, n), make([]uint32, 0, n)
 	}
 	s.image = s.image[:(hi-lo)*width]
-	dst := s.image
+	dst := unsafe.Pointer(unsafe.SliceData(s.image))
 	for _, g := range s.touched[lo:hi] {
 		p := s.t.at(g.gid)
 		*header(p) &^= groupTouched
 		if len(s.plan.spills) > 0 {
 			s.pools.settle(s.plan.spills, unsafe.Add(p, s.t.rest*8))
 		}
-		row := unsafe.Slice((*uint64)(p), width)
-		copy(dst, row)
-		dst = dst[width:]
+		i := 0
+		for ; i < s.t.rest; i++ {
+			*wordAt(dst, i) = *wordAt(p, i)
+		}
 		var any uint64
-		for _, w := range row[s.t.rest:] {
+		for ; i < width; i++ {
+			w := *wordAt(p, i)
+			*wordAt(dst, i) = w
 			any |= w
 		}
+		dst = unsafe.Add(dst, width*8)
 		switch {
 		case any != 0:
 		case *header(p)&groupDurable == 0:
@@ -166,7 +177,8 @@ func (s *reducePart) appendTo(o *reduceOut, keys, slots rowSet, room int) {
 		return
 	}
 	o.open(s.plan, room)
-	keys.sel, slots.sel = o.sel, o.sel
+	keys.choose(o.sel)
+	slots.choose(o.sel)
 	k := len(s.plan.keyKinds)
 	for c := range k {
 		o.cols[c].appendRows(s.t.keys, c, keys, &s.t.ar)

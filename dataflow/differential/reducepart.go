@@ -102,7 +102,7 @@ func (s *reducePart) consume(d *scattered, i int) {
 			}
 		}
 		s.touch(hs, s.gids[:n], diffs)
-		s.feed(&d.Batch, rows, hs, diffs)
+		s.feed(&d.Batch, hs, &feedRows{rows: rows, ptrs: s.ptrs[:n], diffs: diffs, ones: d.Diffs == nil})
 	}
 	for _, set := range s.sets {
 		set.end()
@@ -141,6 +141,22 @@ func (s *reducePart) touch(hs, gids []uint32, diffs []int64) {
 	ptrs, diffs, hs := s.ptrs[:n], diffs[:n], hs[:n]
 	s.touched = slices.Grow(s.touched, n)
 	s.old = slices.Grow(s.old, n*s.plan.slots)
+	if len(s.plan.spills) == 0 {
+		switch s.plan.slots {
+		case 1:
+			touchFew[words1](s, hs, gids, diffs)
+			return
+		case 2:
+			touchFew[words2](s, hs, gids, diffs)
+			return
+		case 3:
+			touchFew[words3](s, hs, gids, diffs)
+			return
+		case 4:
+			touchFew[words4](s, hs, gids, diffs)
+			return
+		}
+	}
 	back := -s.t.rest*8 + 4 // from the slots to the flags
 	for i, q := range ptrs {
 		if f := (*uint32)(unsafe.Add(q, back)); *f&groupTouched == 0 {
@@ -150,12 +166,50 @@ func (s *reducePart) touch(hs, gids []uint32, diffs []int64) {
 	}
 }
 
+// Some words, as types that are copied through registers.
+type (
+	words1 struct{ a uint64 }
+	words2 struct{ a, b uint64 }
+	words3 struct{ a, b, c uint64 }
+	words4 struct{ a, b, c, d uint64 }
+)
+
+// touchFew is touch of groups with slots S. Whether a row is its group's first is
+// a toss-up when there are about as many groups as rows: all slots are copied, and
+// what is not wanted is overwritten.
+func touchFew[S words1 | words2 | words3 | words4](s *reducePart, hs, gids []uint32, diffs []int64) {
+	n, k := len(gids), len(s.touched)
+	var slots S
+	size := unsafe.Sizeof(slots)
+	touched := unsafe.Pointer(unsafe.SliceData(s.touched))
+	old := unsafe.Pointer(unsafe.SliceData(s.old))
+	back := -s.t.rest*8 + 4 // from the slots to the flags
+	dirty := uint32(0)
+	if s.durable {
+		dirty = groupDirty
+	}
+	ptrs, diffs, hs := s.ptrs[:n], diffs[:n], hs[:n]
+	for i, q := range ptrs {
+		f := (*uint32)(unsafe.Add(q, back))
+		h := *f
+		*(*touchedGroup)(unsafe.Add(touched, uintptr(k)*unsafe.Sizeof(touchedGroup{}))) = touchedGroup{gids[i], hs[i]}
+		*(*S)(unsafe.Add(old, uintptr(k)*size)) = *(*S)(q)
+		k += int(^h & 1)
+		*(*int64)(q) += diffs[i]
+		if dirty&^h != 0 {
+			s.dirty = append(s.dirty, gids[i])
+		}
+		*f = h | dirty | 1
+	}
+	s.touched, s.old = s.touched[:k], s.old[:k*s.plan.slots]
+}
+
 // touchFirst keeps the slots at q of a group with flags f. There is room.
 func (s *reducePart) touchFirst(gid, hash uint32, f *uint32, q unsafe.Pointer) {
 	k := len(s.touched)
 	s.touched = s.touched[:k+1]
 	s.touched[k] = touchedGroup{gid, hash}
-	*f |= uint32(k + 1)
+	*f |= 1
 	if s.durable && *f&groupDirty == 0 {
 		*f |= groupDirty
 		s.dirty = append(s.dirty, gid)
@@ -182,19 +236,18 @@ func (s *reducePart) touchOne(gid, hash uint32) {
 }
 
 // feed brings a chunk of rows to the accumulators.
-func (s *reducePart) feed(b *columnar.Batch, rows, hs []uint32, diffs []int64) {
-	all := feedRows{rows: rows, ptrs: s.ptrs[:len(rows)], diffs: diffs}
+func (s *reducePart) feed(b *columnar.Batch, hs []uint32, all *feedRows) {
 	for _, f := range s.plan.feeds {
 		if len(f.accs) == 0 {
 			continue
 		}
-		in := s.choose(b, f, &all)
+		in := s.choose(b, f, all)
 		for _, a := range f.accs {
 			s.pools.accumulate(a, in)
 		}
 	}
 	for _, set := range s.sets {
-		s.distinct(set, b, hs, s.gids[:len(rows)], &all)
+		s.distinct(set, b, hs, s.gids[:len(all.rows)], all)
 	}
 }
 
@@ -225,7 +278,7 @@ func (s *reducePart) choose(b *columnar.Batch, f *feed, all *feedRows) *feedRows
 		in.rows[n], in.ptrs[n], in.diffs[n] = r, all.ptrs[i], all.diffs[i]
 		n++
 	}
-	in.rows, in.ptrs, in.diffs = in.rows[:n], in.ptrs[:n], in.diffs[:n]
+	in.rows, in.ptrs, in.diffs, in.ones = in.rows[:n], in.ptrs[:n], in.diffs[:n], all.ones
 	return in
 }
 

@@ -60,10 +60,13 @@ func (s *scatter) rows(i int) int {
 	return n
 }
 
-// release gives back the hashes.
+// release gives back the hashes and the lists of rows.
 func (s *scatter) release() {
 	for i := range s.deltas {
 		columnar.PutSlice(s.deltas[i].hash)
+		if s.deltas[i].ends != nil {
+			columnar.PutSlice(s.deltas[i].idx)
+		}
 	}
 }
 
