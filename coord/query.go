@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
@@ -580,10 +581,11 @@ func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w p
 		if p.columns() == nil {
 			return false, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "portal \"%s\" cannot be run", p.name)
 		}
-		return false, w.Complete(p.tag)
+		return false, w.Complete(countTag(p.tag, 0))
 	}
-	q, isQuery := p.p.bound.(*planner.Query)
-	if !isQuery || (maxRows == 0 && p.rows == nil) {
+	_, isQuery := p.p.bound.(*planner.Query)
+	kept := !isQuery && (p.rows != nil || maxRows > 0 && p.columns() != nil && returns(p.p.bound))
+	if !kept && (!isQuery || (maxRows == 0 && p.rows == nil)) {
 		if !isTxControl(p.p.stmt.Node) {
 			s.beginTx()
 		}
@@ -596,9 +598,14 @@ func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w p
 		s.report(w)
 		return false, w.Complete(tag)
 	}
-	_ = q
 	if p.rows == nil {
-		if p.rows, err = s.stream(p.p.rel, p.params); err != nil {
+		if kept {
+			p.rows, p.tag, err = s.keep(ctx, p, w)
+		} else {
+			p.tag = "SELECT 0"
+			p.rows, err = s.stream(p.p.rel, p.params)
+		}
+		if err != nil {
 			return false, err
 		}
 		if err := w.Begin(p.columns()); err != nil {
@@ -615,8 +622,66 @@ func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w p
 	if !ended {
 		return true, nil
 	}
-	p.ran, p.tag = true, fmt.Sprintf("SELECT %d", n)
-	return false, w.Complete(p.tag)
+	p.ran = true
+	return false, w.Complete(countTag(p.tag, n))
+}
+
+// countTag is a command tag with the rows of one execution as its count.
+func countTag(tag string, n int64) string {
+	at := strings.LastIndexByte(tag, ' ')
+	if at < 0 {
+		return tag
+	}
+	return fmt.Sprintf("%s %d", tag[:at], n)
+}
+
+// returns says whether a statement writes, so that it runs to its end however
+// few of the rows it returns are wanted.
+func returns(bound any) bool {
+	switch bound.(type) {
+	case *planner.Insert, *planner.Update, *planner.Delete:
+		return true
+	}
+	return false
+}
+
+// keep executes a writing statement and keeps the rows that it returns.
+func (s *Session) keep(ctx context.Context, p *portal, w pgwire.ResultWriter) (*rowStream, string, error) {
+	s.beginTx()
+	k := &rowKeeper{ResultWriter: w}
+	tag, err := s.execute(ctx, p.p, p.params, k)
+	if err != nil {
+		return nil, "", err
+	}
+	st := &rowStream{cancel: func(error) {}}
+	st.next, st.stop = iter.Pull2(func(yield func(*columnar.Batch, error) bool) {
+		for _, b := range k.batches {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	})
+	return st, tag, nil
+}
+
+// rowKeeper is a ResultWriter that keeps rows.
+type rowKeeper struct {
+	pgwire.ResultWriter
+	batches []*columnar.Batch
+}
+
+// Begin implements pgwire.ResultWriter.
+func (*rowKeeper) Begin([]pgwire.Column) error { return nil }
+
+// Rows implements pgwire.ResultWriter.
+func (k *rowKeeper) Rows(b *columnar.Batch, from, to int) error {
+	sel := make([]uint32, to-from)
+	for i := range sel {
+		sel[i] = uint32(from + i)
+	}
+	kept := b.Gather(sel)
+	k.batches = append(k.batches, &kept)
+	return nil
 }
 
 // firstCols drops the columns that are only there to sort by.

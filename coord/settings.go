@@ -349,6 +349,9 @@ func (d *settingDef) normalize(v string) (string, error) {
 			}
 		}
 		e := invalid().(*pgerror.Error)
+		if d.name == "client_encoding" {
+			return "", e // PostgreSQL would list all encodings, and does not
+		}
 		return "", e.WithHint("Available values: %s.", strings.Join(d.values, ", "))
 	case settingZone:
 		l, err := loadZone(v)

@@ -44,6 +44,8 @@ type conn struct {
 	names      map[string]string
 	skipToSync bool // an extended-protocol message failed
 	params     []Param
+	told       map[string]string // settings as the client knows them
+	changed    [][2]string       // settings to tell of when it is its turn
 	oids       []types.OID
 
 	mu         sync.Mutex // guards cancel and the pair (inCall, cancelled)

@@ -87,8 +87,28 @@ func (c *conn) ready() error {
 	if status == 'I' && len(c.portals) > 0 {
 		clear(c.portals) // portals end with their transaction
 	}
+	c.tellSettings()
 	c.w.readyForQuery(status)
 	return c.w.flush()
+}
+
+// tellSettings reports the settings that are not as the client knows them: once
+// all is done, as PostgreSQL does, so that what was set and undone is not told.
+func (c *conn) tellSettings() {
+	if len(c.changed) == 0 {
+		return
+	}
+	now := map[string]string{}
+	for _, p := range c.changed {
+		now[p[0]] = p[1]
+	}
+	for _, p := range c.changed {
+		if v := now[p[0]]; v != c.told[p[0]] {
+			c.w.parameterStatus(p[0], v)
+			c.told[p[0]] = v
+		}
+	}
+	c.changed = c.changed[:0]
 }
 
 func (c *conn) simpleQuery(body []byte) error {

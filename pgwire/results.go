@@ -270,7 +270,9 @@ func (r *results) Complete(tag string) error {
 func (r *results) Notice(e *pgerror.Error) { r.c.w.report('N', e) }
 
 // ParameterStatus implements ResultWriter.
-func (r *results) ParameterStatus(name, value string) { r.c.w.parameterStatus(name, value) }
+func (r *results) ParameterStatus(name, value string) {
+	r.c.changed = append(r.c.changed, [2]string{name, value})
+}
 
 // Flush implements ResultWriter.
 func (r *results) Flush() error { return r.c.w.flush() }

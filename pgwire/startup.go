@@ -82,8 +82,10 @@ func (c *conn) connect(params map[string]string) error {
 	}
 	c.session = session
 	c.formatter, _ = session.(Formatter)
+	c.told = map[string]string{}
 	for _, p := range session.ParameterStatuses() {
 		c.w.parameterStatus(p[0], p[1])
+		c.told[p[0]] = p[1]
 	}
 	c.w.keyData(c.pid, c.secret)
 	c.w.readyForQuery(session.TxStatus())
