@@ -80,7 +80,7 @@ func Main(args []string, env Env) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintln(env.Stderr, "slt:", err)
+		fmt.Fprintf(env.Stderr, "slt: %v\nRun `streamdb slt --help` for the flags.\n", err)
 		return exitCannot
 	}
 	o.Progress = func(r *FileRun) { writeRun(env.Stdout, r, out.show, out.quiet) }
@@ -124,11 +124,8 @@ func parseFlags(args []string, env Env) (Options, outputs, error) {
 	var o Options
 	var out outputs
 	fs := flag.NewFlagSet("slt", flag.ContinueOnError)
-	fs.SetOutput(env.Stderr)
-	fs.Usage = func() {
-		fmt.Fprint(env.Stderr, usageSummary)
-		fs.PrintDefaults()
-	}
+	fs.SetOutput(io.Discard) // Main prints what is wrong
+	fs.Usage = func() {}
 	var labels, noops, rewrites, initSQL, include, exclude stringList
 	var sample string
 	noDefaultLabels := fs.Bool("no-default-labels", false, "do not answer to postgresql and postgres")
@@ -168,7 +165,13 @@ func parseFlags(args []string, env Env) (Options, outputs, error) {
 	fs.BoolVar(&out.quiet, "quiet", false, "print only files with failures, and the totals")
 	fs.StringVar(&out.json, "json", "", "write the whole outcome to this `file`")
 	fs.StringVar(&out.junit, "junit", "", "write JUnit XML to this `file`")
-	if err := fs.Parse(args); err != nil {
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(env.Stdout, usageSummary)
+		fs.SetOutput(env.Stdout)
+		fs.PrintDefaults()
+	}
+	if err != nil {
 		return o, out, err
 	}
 	o.Paths, o.Include, o.Exclude, o.InitSQL = fs.Args(), include, exclude, initSQL

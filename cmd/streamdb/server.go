@@ -226,8 +226,15 @@ func (cfg *serverConfig) check() error {
 		return errors.New("--memory-limit must be at least 64MiB")
 	}
 	for _, a := range []string{cfg.pgAddr, cfg.httpAddr} {
-		if _, _, err := net.SplitHostPort(a); a != "" && err != nil {
+		if a == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(a)
+		if err != nil {
 			return fmt.Errorf("invalid address %q: give host:port", a)
+		}
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return fmt.Errorf("invalid address %q: %q is not a port", a, port)
 		}
 	}
 	return nil
