@@ -8,6 +8,7 @@ import (
 // generic is what the polymorphic types of one call stand for.
 type generic struct {
 	elem   types.OID // anyelement; its array type is anyarray; 0 if all are unknown
+	rng    types.OID // anyrange
 	common types.OID // anycompatible
 }
 
@@ -15,14 +16,15 @@ type generic struct {
 // (enforce_generic_type_consistency; manual section 38.2.5).
 func resolveGeneric(in, params []types.OID) (generic, error) {
 	var g generic
-	var elem, array types.OID
+	var elem, array, multi types.OID
 	var compat []types.OID
-	usesElem, usesCompat, nonArray := false, false, false
+	usesElem, usesCompat, nonArray, enum := false, false, false, false
 	for i, t := range in {
 		switch p := params[i]; p {
-		case types.OIDAnyElement, types.OIDAnyNonArray:
+		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyEnum:
 			usesElem = true
 			nonArray = nonArray || p == types.OIDAnyNonArray
+			enum = enum || p == types.OIDAnyEnum
 			if t == types.OIDUnknown {
 				continue
 			}
@@ -42,6 +44,11 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 				return g, notAlike("anyarray", array, t)
 			}
 			array = t
+		case types.OIDAnyRange, types.OIDAnyMultirange:
+			usesElem = true
+			if err := g.takeRange(p, t, &multi); err != nil {
+				return g, err
+			}
 		case types.OIDAnyCompatible:
 			usesCompat = true
 			compat = append(compat, t)
@@ -57,8 +64,14 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 		}
 	}
 	if usesElem {
+		if multi != 0 && g.rng == 0 {
+			g.rng = multi.RangeType()
+		}
 		if err := g.setElem(elem, array, nonArray); err != nil {
 			return g, err
+		}
+		if enum && g.elem != 0 && !g.elem.IsEnum() {
+			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: %s", g.elem.Name())
 		}
 	}
 	if usesCompat {
@@ -71,6 +84,28 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 	return g, nil
 }
 
+// takeRange takes an argument of a range or multirange parameter into account.
+func (g *generic) takeRange(param, t types.OID, multi *types.OID) error {
+	have, what, is := &g.rng, "anyrange", t.IsRange()
+	if param == types.OIDAnyMultirange {
+		have, what, is = multi, "anymultirange", t.IsMultirange()
+	}
+	switch {
+	case t == types.OIDUnknown:
+		return nil
+	case !is:
+		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not a %s type but type %s", what, what[3:], t.Name())
+	case *have != 0 && *have != t:
+		return notAlike(what, *have, t)
+	}
+	*have = t
+	if g.rng != 0 && *multi != 0 && multi.RangeType() != g.rng {
+		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not consistent with argument declared %s", "anymultirange", "anyrange").
+			WithDetail("%s versus %s", types.Of(*multi), types.Of(g.rng))
+	}
+	return nil
+}
+
 func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 	switch {
 	case array != 0 && elem == 0:
@@ -78,6 +113,15 @@ func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 	case array != 0 && array.Elem() != elem:
 		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not consistent with argument declared %s", "anyarray", "anyelement").
 			WithDetail("%s versus %s", types.Of(array), types.Of(elem))
+	}
+	if g.rng != 0 {
+		switch sub := g.rng.Subtype(); {
+		case elem == 0:
+			elem = sub
+		case elem != sub:
+			return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not consistent with argument declared %s", "anyrange", "anyelement").
+				WithDetail("%s versus %s", types.Of(g.rng), types.Of(elem))
+		}
 	}
 	if nonArray && elem.Elem() != 0 {
 		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem.Name())
@@ -96,8 +140,12 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 	var o types.OID
 	base := g.elem
 	switch t.OID {
-	case types.OIDAnyElement, types.OIDAnyNonArray:
+	case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyEnum:
 		o = g.elem
+	case types.OIDAnyRange:
+		base, o = g.rng, g.rng
+	case types.OIDAnyMultirange:
+		base, o = g.rng, g.rng.Multirange()
 	case types.OIDAnyArray:
 		o = g.elem.Array()
 	case types.OIDAnyCompatible:

@@ -60,7 +60,36 @@ var literals = map[types.OID][]string{
 	types.OIDJSONB:       {`{"a":1}`, `[1, 2]`, `[]`, `{}`, `"x"`, `null`, `1.50`, `1.5`, `true`, `{"a":{"b":[1,null]}}`},
 }
 
+// rangeLiterals are made of some literals of the subtype.
+func rangeLiterals(rng, sub types.OID, ends ...string) {
+	quote := func(s string) string { return strconv.Quote(s) }
+	out := []string{"empty", "(,)"}
+	for i, a := range ends {
+		out = append(out, "["+quote(a)+",)", "(,"+quote(a)+"]")
+		for _, b := range ends[i:] {
+			out = append(out, "["+quote(a)+","+quote(b)+")", "("+quote(a)+","+quote(b)+"]", "["+quote(a)+","+quote(b)+"]", "("+quote(a)+","+quote(b)+")")
+		}
+	}
+	literals[rng] = out
+	multi := []string{"{}", "{(,)}"}
+	for i := range out {
+		multi = append(multi, "{"+out[i]+"}", "{"+out[i]+", "+out[(i*7+3)%len(out)]+"}", "{"+out[i]+","+out[(i*5+1)%len(out)]+","+out[(i*11+2)%len(out)]+"}")
+	}
+	literals[rng.Multirange()] = multi
+	literals[rng.Array()] = []string{"{}", "{" + quote(out[5]) + "," + quote(out[0]) + "," + quote(out[len(out)-1]) + "}", "{NULL}", "{{" + quote(out[3]) + "}}"}
+	anyRanges = append(anyRanges, rng)
+}
+
+// anyRanges are the range types that polymorphic parameters are tried with.
+var anyRanges []types.OID
+
 func init() {
+	rangeLiterals(types.OIDInt4Range, types.OIDInt4, "-1", "0", "1", "2", "3", "7", "10", "33")
+	rangeLiterals(types.OIDInt8Range, types.OIDInt8, "-1", "1", "2", "12", "64", "9223372036854775807")
+	rangeLiterals(types.OIDNumRange, types.OIDNumeric, "-1", "0.5", "1", "1.50", "2.5", "100", "Infinity")
+	rangeLiterals(types.OIDDateRange, types.OIDDate, "-infinity", "1999-12-31", "2000-01-01", "2020-02-29", "5874897-12-31", "infinity")
+	rangeLiterals(types.OIDTsRange, types.OIDTimestamp, "1969-07-20 20:17:40", "2000-01-01 00:00", "2020-02-29 12:34:56.789", "infinity")
+	rangeLiterals(types.OIDTsTzRange, types.OIDTimestampTZ, "2000-01-01 00:00+00", "2020-02-29 12:34:56.789+00", "2021-03-14 10:30+00")
 	for _, e := range []types.OID{types.OIDInt4, types.OIDText, types.OIDNumeric, types.OIDInt8, types.OIDFloat8, types.OIDInt2, types.OIDTimestamp, types.OIDBool} {
 		vals := literals[e]
 		quote := func(s string) string { return strconv.Quote(s) }
@@ -74,7 +103,7 @@ func init() {
 
 // untypedDiffers are the functions with overloads for types that are not
 // supported, which PostgreSQL takes into account for untyped literals.
-var untypedDiffers = map[string]bool{"age": true, "trunc": true, "bit_count": true, "get_bit": true, "set_bit": true, "substring": true}
+var untypedDiffers = map[string]bool{"age": true, "trunc": true, "bit_count": true, "get_bit": true, "set_bit": true, "substring": true, "?|": true}
 
 // unit names and zones for functions that take them as text.
 var unitLiterals = []string{"year", "month", "day", "hour", "minute", "second", "milliseconds", "microseconds", "week", "quarter", "decade", "century", "millennium", "epoch", "dow", "doy", "isodow", "isoyear", "julian", "timezone", "timezone_hour", "timezone_minute", "Years", "foo", "us"}
@@ -132,6 +161,12 @@ var anyOf = []types.Type{types.Int4, types.Text, types.Numeric, types.Int8, type
 // concrete replaces polymorphic parameters.
 func concrete(r *rand.Rand, params []types.Type) []types.Type {
 	elem := anyOf[r.Intn(len(anyOf))]
+	rng := anyRanges[r.Intn(len(anyRanges))]
+	for _, p := range params {
+		if p.OID == types.OIDAnyRange || p.OID == types.OIDAnyMultirange {
+			elem = types.Of(rng.Subtype())
+		}
+	}
 	out := make([]types.Type, len(params))
 	for i, p := range params {
 		switch p.OID {
@@ -139,6 +174,10 @@ func concrete(r *rand.Rand, params []types.Type) []types.Type {
 			p = elem
 		case types.OIDAnyArray:
 			p = elem.ArrayType()
+		case types.OIDAnyRange:
+			p = types.Of(rng)
+		case types.OIDAnyMultirange:
+			p = types.Of(rng.Multirange())
 		case types.OIDAnyCompatible:
 			p = anyOf[r.Intn(3)]
 			if r.Intn(2) == 0 {

@@ -23,7 +23,8 @@ func preferred(o types.OID) bool {
 
 func isPolymorphic(o types.OID) bool {
 	switch o {
-	case types.OIDAnyElement, types.OIDAnyArray, types.OIDAnyNonArray, types.OIDAnyCompatible, types.OIDAnyCompatibleArray:
+	case types.OIDAnyElement, types.OIDAnyArray, types.OIDAnyNonArray, types.OIDAnyCompatible, types.OIDAnyCompatibleArray,
+		types.OIDAnyRange, types.OIDAnyMultirange, types.OIDAnyEnum:
 		return true
 	}
 	return false

@@ -9,6 +9,7 @@ const (
 	ProtocolViolation             = "08P01"
 	FeatureNotSupported           = "0A000"
 	CardinalityViolation          = "21000"
+	DataException                 = "22000"
 	StringDataRightTruncation     = "22001"
 	NumericValueOutOfRange        = "22003"
 	NullValueNotAllowed           = "22004"

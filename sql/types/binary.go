@@ -45,6 +45,12 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 	if t.OID.IsArray() {
 		return appendArrayBinary(dst, d.b)
 	}
+	if i := Lookup(t.OID); i != nil && i.Subtype != 0 {
+		if i.Range != 0 {
+			return appendMultirangeBinary(dst, i.Range, ReadMultirange(i.Range, d.b))
+		}
+		return appendRangeBinary(dst, t.OID, ReadRange(t.OID, d.b))
+	}
 	switch t.Kind() {
 	case columnar.KindBool:
 		return append(dst, byte(d.u.Lo))
@@ -201,10 +207,16 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		}
 		return ParseTextBytes(b, t, p, nil)
 	default:
-		if !t.OID.IsArray() {
+		switch {
+		case t.OID.IsArray():
+			buf, err = parseArrayBinary(buf, t, p)
+		case t.OID.IsRange():
+			buf, err = parseRangeBinary(buf, t.OID, p)
+		case t.OID.IsMultirange():
+			buf, err = parseMultirangeBinary(buf, t.OID, p)
+		default:
 			return pgerror.New(pgerror.UndefinedFunction, "no binary input function available for type %s", t.OID.Name())
 		}
-		buf, err = parseArrayBinary(buf, t, p)
 	}
 	if err != nil {
 		return err

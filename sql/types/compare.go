@@ -55,6 +55,12 @@ func compareBytes(t Type, x, y []byte) int {
 	if t.OID.IsArray() {
 		return compareArrays(x, y)
 	}
+	if i := Lookup(t.OID); i != nil && i.Subtype != 0 {
+		if i.Range != 0 {
+			return OpsOf(i.Range).CompareAll(ReadMultirange(i.Range, x), ReadMultirange(i.Range, y))
+		}
+		return OpsOf(t.OID).Compare(ReadRange(t.OID, x), ReadRange(t.OID, y))
+	}
 	return bytes.Compare(x, y)
 }
 
@@ -205,8 +211,11 @@ func NeedsNorm(t Type) bool {
 	case OIDNumeric, OIDFloat4, OIDFloat8, OIDInterval, OIDBPChar, OIDJSONB, OIDRecord:
 		return true
 	}
-	e := t.OID.Elem()
-	return e != 0 && NeedsNorm(Of(e))
+	if e := t.OID.Elem(); e != 0 {
+		return NeedsNorm(Of(e))
+	}
+	sub := t.OID.Subtype()
+	return sub != 0 && NeedsNorm(Of(sub))
 }
 
 // NormVec gives values of type t that are equal in SQL the same physical form,
@@ -256,6 +265,14 @@ func normDatum(t Type, d datum) datum {
 	default:
 		if e := t.OID.Elem(); e != 0 && NeedsNorm(Of(e)) {
 			d.b = normArray(d.b)
+		} else if i := Lookup(t.OID); i != nil && i.Multirange != 0 {
+			d.b = normRange(t.OID, ReadRange(t.OID, d.b)).Append(nil, t.OID)
+		} else if i != nil && i.Range != 0 {
+			rs := ReadMultirange(i.Range, d.b)
+			for k := range rs {
+				rs[k] = normRange(i.Range, rs[k])
+			}
+			d.b = AppendMultirange(nil, i.Range, rs)
 		}
 	}
 	return d

@@ -18,9 +18,12 @@ type Info struct {
 	Preferred bool // of its category
 	Elem      OID  // typelem: element of an array (or vector), 0 for others
 	Array     OID  // typarray, 0 if there is none
-	Align     byte
-	Storage   byte
-	Collation uint32
+	// Subtype is what the bounds of a range or multirange are; a range has the
+	// multirange over it, a multirange its range.
+	Subtype, Multirange, Range OID
+	Align                      byte
+	Storage                    byte
+	Collation                  uint32
 	// Names of the type's support functions, "-" for none.
 	Input, Output, Receive, Send, ModIn, ModOut, Subscript string
 }
@@ -53,6 +56,7 @@ func init() {
 			lowOIDs[t.OID] = t
 		}
 	}
+	initRanges()
 }
 
 func parseInfo(f []string) Info {

@@ -11,7 +11,7 @@ import (
 // NeedsSortKey reports whether the physical order of t's values is not their
 // SQL order, so that SortKeyVec is not the identity.
 func NeedsSortKey(t Type) bool {
-	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID.IsArray()
+	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID.IsArray() || t.OID.Subtype() != 0
 }
 
 // SortKeyKind is the physical kind of SortKeyVec's result.
@@ -105,6 +105,12 @@ func appendSortKey(dst []byte, t Type, d datum) []byte {
 	}
 	if t.OID.IsArray() {
 		return appendArrayKey(dst, d.b)
+	}
+	if i := Lookup(t.OID); i != nil && i.Subtype != 0 {
+		if i.Range != 0 {
+			return appendMultirangeKey(dst, i.Range, ReadMultirange(i.Range, d.b))
+		}
+		return appendRangeKey(dst, t.OID, ReadRange(t.OID, d.b))
 	}
 	return appendBytesKey(dst, d.b)
 }

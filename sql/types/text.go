@@ -60,6 +60,12 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 	if t.OID.IsArray() {
 		return appendArrayText(dst, d.b, o)
 	}
+	if i := Lookup(t.OID); i != nil && i.Subtype != 0 {
+		if i.Range != 0 {
+			return appendMultirangeText(dst, i.Range, ReadMultirange(i.Range, d.b), o)
+		}
+		return appendRangeText(dst, t.OID, ReadRange(t.OID, d.b), o)
+	}
 	if t.Kind() == columnar.KindInt64 {
 		return appendReg(dst, t.OID, uint32(d.u.Lo), o)
 	}
@@ -218,10 +224,16 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 	case OIDInt2Vector, OIDOidVector:
 		buf, err = parseVector(buf, t.OID, s)
 	default:
-		if !t.OID.IsArray() {
+		switch {
+		case t.OID.IsArray():
+			buf, err = parseArray(buf, t, s, o)
+		case t.OID.IsRange():
+			buf, err = parseRange(buf, t.OID, s, o)
+		case t.OID.IsMultirange():
+			buf, err = parseMultirange(buf, t.OID, s, o)
+		default:
 			return errNoInput(t)
 		}
-		buf, err = parseArray(buf, t, s, o)
 	}
 	if err != nil {
 		return err

@@ -77,6 +77,22 @@ const (
 	OIDAnyCompatibleArray OID = 5078
 
 	OIDAnyCompatibleNonArray OID = 5079
+	OIDAnyEnum               OID = 3500
+	OIDAnyRange              OID = 3831
+	OIDAnyMultirange         OID = 4537
+	OIDAnyCompatibleRange    OID = 5080
+
+	OIDAnyCompatibleMultirange OID = 4538
+
+	OIDMoney     OID = 790
+	OIDBit       OID = 1560
+	OIDVarbit    OID = 1562
+	OIDInt4Range OID = 3904
+	OIDNumRange  OID = 3906
+	OIDTsRange   OID = 3908
+	OIDTsTzRange OID = 3910
+	OIDDateRange OID = 3912
+	OIDInt8Range OID = 3926
 
 	OIDBoolArray        OID = 1000
 	OIDByteaArray       OID = 1001
