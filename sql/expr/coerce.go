@@ -93,6 +93,9 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 	case pathRelabel:
 		return newCast(relabelFunc(from.OID, to.OID), e, base, pos), nil
 	case pathFunc:
+		if len(fn.Args) > 1 {
+			return castWithModifier(fn, e, to, ctx, pos), nil
+		}
 		return newCast(fn, e, base, pos), nil
 	case pathArray:
 		return newCast(arrayCastFunc(from.OID, to.OID, ctx), e, base, pos), nil
@@ -103,6 +106,16 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
 	}
 	return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot convert type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
+}
+
+// castWithModifier calls a cast function that takes the target's modifier, and
+// perhaps whether the cast is explicit.
+func castWithModifier(fn *Function, e Expr, to types.Type, ctx CastContext, pos int) Expr {
+	args := []Expr{e, Int4Const(to.Mod)}
+	if len(fn.Args) == 3 {
+		args = append(args, BoolConst(ctx == CastExplicit))
+	}
+	return &Call{Fn: fn, Args: args, Typ: to, Pos: pos, Cast: true}
 }
 
 func newCast(fn *Function, e Expr, typ types.Type, pos int) Expr {
@@ -160,11 +173,7 @@ func coerceLength(e Expr, to types.Type, ctx CastContext, pos int) Expr {
 	if arr {
 		fn = arrayLengthFunc(to.OID, fn)
 	}
-	args := []Expr{e, Int4Const(to.Mod)}
-	if len(fn.Args) == 3 {
-		args = append(args, BoolConst(ctx == CastExplicit))
-	}
-	return &Call{Fn: fn, Args: args, Typ: to, Pos: pos, Cast: true}
+	return castWithModifier(fn, e, to, ctx, pos)
 }
 
 // made holds the functions that are made on demand, so that equal casts share

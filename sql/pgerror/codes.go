@@ -11,6 +11,7 @@ const (
 	CardinalityViolation          = "21000"
 	DataException                 = "22000"
 	StringDataRightTruncation     = "22001"
+	StringDataLengthMismatch      = "22026"
 	NumericValueOutOfRange        = "22003"
 	NullValueNotAllowed           = "22004"
 	InvalidDatetimeFormat         = "22007"

@@ -168,7 +168,7 @@ func (x exprBinder) constant(c *pg.A_Const) (expr.Expr, error) {
 		k.Pos = pos
 		return k, nil
 	case *pg.A_Const_Bsval:
-		return nil, pgerror.Unsupported("type bit").At(pos)
+		return literal(types.Of(types.OIDBit), v.Bsval.Bsval, pos)
 	}
 	return nil, pgerror.Unsupported("this constant").At(pos)
 }

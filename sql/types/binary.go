@@ -23,7 +23,9 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 			f = float32(NaN)
 		}
 		return binary.BigEndian.AppendUint32(dst, math.Float32bits(f))
-	case OIDInt8, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid8, OIDPgLSN:
+	case OIDBit, OIDVarbit:
+		return appendBitsBinary(dst, d.b)
+	case OIDInt8, OIDMoney, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid8, OIDPgLSN:
 		return binary.BigEndian.AppendUint64(dst, d.u.Lo)
 	case OIDInterval:
 		i := UnpackInterval(d.u)
@@ -183,6 +185,8 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		if v, err = decimal.ParseBinary(wide[:0], p); err == nil {
 			buf, err = decimal.ApplyTypmod(buf, v, t.Mod)
 		}
+	case OIDBit, OIDVarbit:
+		buf, err = parseBitsBinary(buf, t, p)
 	case OIDChar:
 		if len(p) != 1 {
 			return errBinaryFormat("")

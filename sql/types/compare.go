@@ -47,6 +47,8 @@ func compareBytes(t Type, x, y []byte) int {
 		return decimal.Compare(x, y)
 	case OIDBPChar:
 		return bytes.Compare(TrimBPChar(x), TrimBPChar(y))
+	case OIDBit, OIDVarbit:
+		return CompareBits(x, y)
 	case OIDJSONB:
 		return CompareJSON(x, y)
 	case OIDRecord:

@@ -133,7 +133,7 @@ var sqlNames = map[OID]string{
 	OIDBool: "boolean", OIDInt2: "smallint", OIDInt4: "integer", OIDInt8: "bigint", OIDFloat4: "real",
 	OIDFloat8: "double precision", OIDVarchar: "character varying", OIDBPChar: "character",
 	OIDTime: "time without time zone", OIDTimeTZ: "time with time zone", OIDTimestamp: "timestamp without time zone",
-	OIDTimestampTZ: "timestamp with time zone", OIDChar: `"char"`, OIDAny: `"any"`,
+	OIDTimestampTZ: "timestamp with time zone", OIDVarbit: "bit varying", OIDChar: `"char"`, OIDAny: `"any"`,
 }
 
 // Name is the type's SQL name without modifier, as it occurs in messages.
@@ -159,8 +159,11 @@ func (t Type) String() string {
 	}
 	name := t.OID.Name()
 	if t.Mod < 0 {
-		if t.OID == OIDBPChar {
+		switch t.OID {
+		case OIDBPChar:
 			return "bpchar" // character without a length means character(1)
+		case OIDBit:
+			return `"bit"` // likewise
 		}
 		return name
 	}

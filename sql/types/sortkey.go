@@ -11,7 +11,7 @@ import (
 // NeedsSortKey reports whether the physical order of t's values is not their
 // SQL order, so that SortKeyVec is not the identity.
 func NeedsSortKey(t Type) bool {
-	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID.IsArray() || t.OID.Subtype() != 0
+	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID.IsArray() || t.OID.Subtype() != 0
 }
 
 // SortKeyKind is the physical kind of SortKeyVec's result.
@@ -98,6 +98,9 @@ func appendSortKey(dst []byte, t Type, d datum) []byte {
 		return decimal.SortKey(dst, d.b)
 	case OIDBPChar:
 		return appendBytesKey(dst, TrimBPChar(d.b))
+	case OIDBit, OIDVarbit:
+		n, data := Bits(d.b)
+		return binary.BigEndian.AppendUint32(appendBytesKey(dst, data), uint32(n))
 	case OIDJSONB:
 		return appendJSONKey(dst, d.b, true)
 	case OIDRecord:

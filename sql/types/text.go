@@ -16,6 +16,10 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return append(dst, 'f')
 	case OIDInt2, OIDInt4, OIDInt8, OIDOid, OIDXid, OIDCid:
 		return strconv.AppendInt(dst, d.int(), 10)
+	case OIDMoney:
+		return AppendMoney(dst, d.int())
+	case OIDBit, OIDVarbit:
+		return appendBitsText(dst, d.b)
 	case OIDFloat4:
 		return AppendFloat4(dst, d.f32(), o)
 	case OIDFloat8:
@@ -178,6 +182,9 @@ func parseText(b *columnar.Builder, t Type, s string, o *Options) error {
 	case OIDXid8:
 		x, err := ParseInt8(s)
 		return put(b, x, err)
+	case OIDMoney:
+		x, err := ParseMoney(s)
+		return put(b, x, err)
 	case OIDPgLSN:
 		x, err := ParseLSN(s)
 		return put(b, int64(x), err)
@@ -221,6 +228,8 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 		buf, err = ParseJSONB(buf, s)
 	case OIDJSONPath:
 		buf, err = parseJSONPath(buf, s)
+	case OIDBit, OIDVarbit:
+		buf, err = parseBits(buf, t, s)
 	case OIDInt2Vector, OIDOidVector:
 		buf, err = parseVector(buf, t.OID, s)
 	default:

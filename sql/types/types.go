@@ -159,7 +159,7 @@ var (
 // Kind is the physical kind that stores t.
 //
 // The forms: bool 0/1; int2, int4, int8, float4, float8 themselves; oid, xid
-// and reg* as int64; date as int32 days since 2000-01-01; time as int64
+// and reg* as int64; money as int64 cents; date as int32 days since 2000-01-01; time as int64
 // microseconds of the day; timestamp, timestamptz as int64 microseconds since
 // 2000-01-01 UTC (±infinity: the extreme int64, for date the extreme int32);
 // timetz as U128{Hi: microseconds of the day, Lo: seconds west of UTC};
@@ -175,7 +175,7 @@ func (t Type) Kind() columnar.Kind {
 		return columnar.KindInt16
 	case OIDInt4, OIDDate:
 		return columnar.KindInt32
-	case OIDInt8, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid, OIDCid, OIDXid8, OIDPgLSN,
+	case OIDInt8, OIDMoney, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid, OIDCid, OIDXid8, OIDPgLSN,
 		OIDRegproc, OIDRegprocedure, OIDRegclass, OIDRegtype, OIDRegrole, OIDRegnamespace,
 		OIDRegoper, OIDRegoperator, OIDRegconfig, OIDRegdictionary, OIDRegcollation:
 		return columnar.KindInt64

@@ -52,6 +52,8 @@ func TypmodIn(o OID, mods []int32) (int32, error) {
 		return min(mods[0], maxPrecision), nil
 	case OIDInterval:
 		return intervalTypmod(mods)
+	case OIDBit, OIDVarbit:
+		return bitTypmod(o, mods)
 	}
 	return 0, pgerror.New(pgerror.SyntaxError, "type modifier is not allowed for type \"%s\"", o.rawName())
 }
@@ -197,6 +199,8 @@ func ParseName(s string) (t Type, ok bool) {
 		t.Mod = m
 	case o == OIDBPChar && name != "bpchar":
 		t.Mod = 5 // char means char(1)
+	case o == OIDBit:
+		t.Mod = 1 // bit means bit(1)
 	}
 	return withDims(t, dims)
 }
@@ -298,5 +302,5 @@ var byAlias = map[string]OID{
 	"nchar": OIDBPChar, `"char"`: OIDChar, `pg_catalog."char"`: OIDChar, "bpchar": OIDBPChar,
 	"time": OIDTime, "time without time zone": OIDTime, "time with time zone": OIDTimeTZ,
 	"timestamp": OIDTimestamp, "timestamp without time zone": OIDTimestamp, "timestamp with time zone": OIDTimestampTZ,
-	"interval": OIDInterval,
+	"interval": OIDInterval, "bit varying": OIDVarbit,
 }
