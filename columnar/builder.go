@@ -15,6 +15,7 @@ type Builder struct {
 	fixed  []byte
 	offs   []uint32
 	data   []byte
+	last   int // bytes of the column built before, for the room of a pooled one
 }
 
 // NewBuilder makes a builder with room for capacity values.
@@ -50,7 +51,11 @@ func (b *Builder) bytes(n int) []byte {
 // regrow moves a buffer to one with room for n more bytes.
 func (b *Builder) regrow(old []byte, n int) []byte {
 	l := len(old)
-	nb := b.bytes(max(2*cap(old), l+n, 16*8))
+	room := 16 * 8
+	if l == 0 && b.pooled {
+		room = max(room, b.last)
+	}
+	nb := b.bytes(max(2*cap(old), l+n, room))
 	copy(nb, old)
 	if b.pooled && cap(old) > 0 {
 		putBytes(old)
@@ -192,6 +197,44 @@ func (b *Builder) Bytes(x []byte) {
 	b.data = b.data[:l+len(x)]
 	copy(b.data[l:], x)
 	b.endBytes()
+}
+
+// ASCII appends a copy of x and reports true, if x is ASCII without zero bytes and
+// there is room; else it does nothing.
+func (b *Builder) ASCII(x []byte) bool {
+	const high, ones = 0x8080808080808080, 0x0101010101010101
+	n, l, o := len(x), len(b.data), len(b.offs)
+	end := l + n
+	if end > cap(b.data) || o == 0 || o >= cap(b.offs) || uint64(end) > math.MaxUint32 {
+		return false
+	}
+	var bad uint64
+	if n >= 8 {
+		p, q := unsafe.Pointer(unsafe.SliceData(x)), unsafe.Add(unsafe.Pointer(unsafe.SliceData(b.data)), l)
+		for last := unsafe.Add(p, n-8); uintptr(p) < uintptr(last); p, q = unsafe.Add(p, 8), unsafe.Add(q, 8) {
+			w := *(*uint64)(p)
+			*(*uint64)(q) = w
+			bad |= w | (w - ones)
+		}
+		// The last eight bytes, of which some may have been copied already.
+		w := *(*uint64)(unsafe.Pointer(&x[n-8]))
+		*(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b.data)), end-8)) = w
+		bad |= w | (w - ones)
+	} else {
+		d := b.data[l:end]
+		for i, c := range x {
+			d[i] = c
+			bad |= uint64(c) | uint64(c-1)
+		}
+	}
+	if bad&high != 0 {
+		return false
+	}
+	b.data = b.data[:end]
+	b.offs = b.offs[:o+1]
+	b.offs[o] = uint32(end)
+	b.n++
+	return true
 }
 
 // String appends a copy of x.
@@ -353,7 +396,7 @@ func (b *Builder) Build() *Vec {
 		b.growNulls((b.n + 63) / 64)
 		v.nulls = b.nulls
 	}
-	*b = Builder{kind: b.kind, pooled: b.pooled}
+	*b = Builder{kind: b.kind, pooled: b.pooled, last: max(len(b.fixed), len(b.data))}
 	return v
 }
 

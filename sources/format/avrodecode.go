@@ -58,10 +58,7 @@ func (r *avroReader) longSlow() int64 {
 		x := binary.LittleEndian.Uint64(r.buf[r.pos:])
 		if stop := ^x & 0x8080808080808080; stop != 0 {
 			n := bits.TrailingZeros64(stop) // bit 7 of the last byte
-			x &= (1<<(n+1) - 1) & 0x7f7f7f7f7f7f7f7f
-			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
-			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
-			x = x&0x000000000fffffff | x&0x0fffffff00000000>>4
+			x = joinSevens(x & (1<<(n+1) - 1))
 			r.pos += n>>3 + 1
 			return int64(x>>1) ^ -int64(x&1)
 		}
@@ -77,6 +74,13 @@ func (r *avroReader) longSlow() int64 {
 	}
 	r.pos += n
 	return int64(u>>1) ^ -int64(u&1)
+}
+
+// joinSevens joins the low seven bits of eight bytes.
+func joinSevens(x uint64) uint64 {
+	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+	return x&0x000000000fffffff | x&0x0fffffff00000000>>4
 }
 
 // take reads n bytes.
@@ -201,8 +205,17 @@ func (m *avroMachine) run(p *avroProgram, dst []*columnar.Builder, body []byte) 
 	}
 	r := &m.r
 	r.reset(body)
+	pos := 0 // r.pos while r is not used
 	for i := range p.fields {
 		f := &p.fields[i]
+		if f.col >= 0 {
+			next := m.quick(f.node, dst[f.col], body, pos)
+			if next >= 0 {
+				pos = next
+				continue
+			}
+		}
+		r.pos = pos
 		if f.col < 0 {
 			m.skip(f.node)
 		} else {
@@ -211,7 +224,9 @@ func (m *avroMachine) run(p *avroProgram, dst []*columnar.Builder, body []byte) 
 		if r.reason != "" {
 			return m.failed(f.name)
 		}
+		pos = r.pos
 	}
+	r.pos = pos
 	if r.pos != len(body) {
 		n := len(body) - r.pos
 		return badRecord("%d bytes are left over after the record", n)
@@ -225,6 +240,48 @@ func (m *avroMachine) run(p *avroProgram, dst []*columnar.Builder, body []byte) 
 		}
 	}
 	return nil
+}
+
+// quick is value for the commonest kinds, when the record does not end within the
+// next eight bytes: it gives the position after the value, or -1 if it has done
+// nothing.
+func (m *avroMachine) quick(n *avroNode, b *columnar.Builder, buf []byte, pos int) int {
+	if n.op == opUnion && pos < len(buf) && uint(buf[pos]>>1) < uint(len(n.branches)) && buf[pos]&0x81 == 0 {
+		n = n.branches[buf[pos]>>1]
+		pos++
+		if n.op == opNull {
+			b.Null()
+			return pos
+		}
+	}
+	if n.op != opInt64 && n.op != opText && n.op != opTimestamp || len(buf)-pos < 8 {
+		return -1
+	}
+	x := binary.LittleEndian.Uint64(buf[pos:])
+	stop := ^x & 0x8080808080808080
+	if stop == 0 {
+		return -1
+	}
+	last := bits.TrailingZeros64(stop) // bit 7 of the last byte
+	x = joinSevens(x & (1<<(last+1) - 1))
+	pos += last>>3 + 1
+	v := int64(x>>1) ^ -int64(x&1)
+	switch n.op {
+	case opInt64:
+		b.Int64(v)
+		return pos
+	case opTimestamp:
+		ts, ok := n.timestamp(v)
+		if !ok {
+			return -1
+		}
+		b.Int64(ts)
+		return pos
+	}
+	if uint64(v) > uint64(len(buf)-pos) || !b.ASCII(buf[pos:pos+int(v)]) {
+		return -1
+	}
+	return pos + int(v)
 }
 
 func (m *avroMachine) failed(field string) error {
@@ -371,7 +428,15 @@ func (m *avroMachine) time(n *avroNode) int64 {
 }
 
 func (m *avroMachine) timestamp(n *avroNode) int64 {
-	x := m.r.long()
+	ts, ok := n.timestamp(m.r.long())
+	if !ok {
+		m.r.fail("timestamp out of range")
+	}
+	return ts
+}
+
+// timestamp is the timestamp that a number stands for.
+func (n *avroNode) timestamp(x int64) (ts int64, ok bool) {
 	if n.div > 1 {
 		q := x / n.div
 		if x%n.div < 0 {
@@ -380,17 +445,15 @@ func (m *avroMachine) timestamp(n *avroNode) int64 {
 		x = q
 	} else if n.mul > 1 {
 		if x > math.MaxInt64/1000 || x < math.MinInt64/1000 {
-			m.r.fail("timestamp out of range")
-			return 0
+			return 0, false
 		}
 		x *= 1000
 	}
-	ts := x - types.UnixEpochSecond*types.MicrosPerSecond
+	ts = x - types.UnixEpochSecond*types.MicrosPerSecond
 	if ts > x || !types.ValidTimestamp(ts) || ts == types.TimestampInfinity || ts == types.TimestampNegInfinity {
-		m.r.fail("timestamp out of range")
-		return 0
+		return 0, false
 	}
-	return ts
+	return ts, true
 }
 
 func (m *avroMachine) uuid(n *avroNode) columnar.U128 {

@@ -272,7 +272,9 @@ func (d *jsonDecoder) field(c *jsonColumn, b *columnar.Builder) {
 		switch {
 		case d.reason != "":
 		case c.class == jsonText:
-			b.Bytes(text)
+			if !b.ASCII(text) {
+				b.Bytes(text)
+			}
 		default:
 			if err := appendTextValue(b, c.Type, text); err != nil {
 				d.fail("%s", reason(err))

@@ -252,13 +252,14 @@ func (s *jsonScanner) number() (n jsonNumber) {
 	}
 	first := i
 	v := uint64(0)
-	for i < len(b) {
-		d := b[i] - '0'
-		if d > 9 {
-			break
+	if i+8 <= len(b) {
+		v, i = leadingDigits(b, i)
+	}
+	if i == first || i == first+8 { // there may be more
+		for i < len(b) && b[i]-'0' <= 9 {
+			v = v*10 + uint64(b[i]-'0')
+			i++
 		}
-		v = v*10 + uint64(d)
-		i++
 	}
 	digits := i - first
 	if digits == 0 || digits > 1 && b[first] == '0' {
@@ -295,6 +296,21 @@ func (s *jsonScanner) number() (n jsonNumber) {
 	}
 	s.pos = i
 	return n
+}
+
+// leadingDigits reads the digits among the eight bytes at i.
+func leadingDigits(b []byte, i int) (v uint64, end int) {
+	x := *(*uint64)(unsafe.Pointer(&b[i])) ^ '0'*swarOnes
+	// The lowest byte that is not a digit is right; those above it may be wrong.
+	m := (x + (0x80-10)*swarOnes | x) & swarHigh
+	n := 8
+	if m != 0 {
+		n = bits.TrailingZeros64(m) >> 3
+		x <<= 64 - 8*uint(n) // zeros in front
+	}
+	x = (x*10 + x>>8) & 0x00ff00ff00ff00ff
+	x = (x*100 + x>>16) & 0x0000ffff0000ffff
+	return (x*10000 + x>>32) & 0xffffffff, i + n
 }
 
 // word reads true, false or null.
