@@ -151,15 +151,16 @@ func fastTimestamp(s []byte, zone bool) (ts int64, ok bool) {
 	if len(s) < 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':' {
 		return 0, false
 	}
-	bad := false
+	t := (*[19]byte)(s)
+	over := 0 // negative: something is not a digit
 	two := func(i int) int {
-		a, b := s[i]-'0', s[i+1]-'0'
-		bad = bad || a > 9 || b > 9
-		return int(a)*10 + int(b)
+		a, b := int(t[i])-'0', int(t[i+1])-'0'
+		over |= a | b | (9 - a) | (9 - b)
+		return a*10 + b
 	}
 	year, month, day := two(0)*100+two(2), two(5), two(8)
 	h, m, sec := two(11), two(14), two(17)
-	if bad || year == 0 || month-1 > 11 || month == 0 || day == 0 || h > 23 || m > 59 || sec > 59 ||
+	if over < 0 || year == 0 || month > 12 || month == 0 || day == 0 || h > 23 || m > 59 || sec > 59 ||
 		day > 28 && day > types.DaysIn(year, month) {
 		return 0, false
 	}
