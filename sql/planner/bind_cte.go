@@ -173,11 +173,10 @@ func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteSco
 		if c.Ctequery.GetSelectStmt() == nil {
 			return nil, pgerror.Unsupported("data-modifying statements in WITH").At(pos)
 		}
-		if c.SearchClause != nil {
-			return nil, pgerror.Unsupported("SEARCH").At(pos)
-		}
-		if c.CycleClause != nil {
-			return nil, pgerror.Unsupported("CYCLE").At(pos)
+		if !w.Recursive || !refersTo(c.Ctequery, c.Ctename) {
+			if c.SearchClause != nil || c.CycleClause != nil {
+				return nil, pgerror.New(pgerror.SyntaxError, "WITH query is not recursive").At(pos)
+			}
 		}
 		s.ctes = append(s.ctes, &cte{name: c.Ctename, node: c, level: parent.level()})
 	}
@@ -273,6 +272,11 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 	}
 	use := boundQuery{rel: rel, cols: c.cols}
 	e := use.entry(c.name)
+	if c.state == cteRecursing {
+		for i := len(c.cols); i < len(c.recCols); i++ {
+			e.columns = append(e.columns, entryColumn{name: carriedName(i - len(c.cols)), index: i, typ: c.recCols[i].Type, hidden: true, merged: true})
+		}
+	}
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}

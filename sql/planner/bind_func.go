@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -19,6 +20,9 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.AggWithinGroup && f.Over == nil && isHypothetical(name) {
+		return x.hypotheticalSet(f, name, pos)
+	}
 	if expr.IsAggregate(name) && f.Over == nil {
 		return x.aggregateCall(f, name, pos)
 	}
@@ -30,6 +34,8 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	switch {
 	case f.Over != nil && (pure || expr.IsAggregate(name)):
 		return x.windowFunction(f, name, args, pos)
+	case isHypothetical(name) && len(args) > 0:
+		return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
 	case pure && !expr.IsFunction(name):
 		return nil, pgerror.New(pgerror.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
@@ -178,7 +184,11 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, Star: f.AggStar}
 	var order []plan.SortExpr
 	if len(f.AggOrder) > 0 {
-		if order, err = x.sortExprs(f.AggOrder); err != nil {
+		mode := resolveUnknown
+		if f.AggWithinGroup {
+			mode = keepUnknown
+		}
+		if order, err = x.sortExprs(f.AggOrder, mode); err != nil {
 			return nil, err
 		}
 	}
@@ -191,10 +201,12 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	if call.Fn, call.Args, call.Typ, err = expr.ResolveAggregate(name, args, opts); err != nil {
 		return nil, err
 	}
+	var direct []expr.Expr
 	if f.AggWithinGroup {
-		direct := len(call.Args) - len(order)
+		n := len(call.Args) - len(order)
+		direct = call.Args[:n]
 		for i := range order {
-			order[i].Expr = call.Args[direct+i]
+			order[i].Expr = call.Args[n+i]
 		}
 	} else if call.Fn.Ordered {
 		return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
@@ -209,7 +221,7 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	if err := x.checkDistinctAggregate(&call, f, pos); err != nil {
 		return nil, err
 	}
-	return x.placeAggregate(call, pos)
+	return x.placeAggregate(call, direct, pos)
 }
 
 // checkDistinctAggregate checks DISTINCT and ORDER BY inside of an aggregate.
@@ -248,7 +260,7 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 
 // placeAggregate registers an aggregate with the query level that it belongs
 // to and gives the column that stands for it.
-func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error) {
+func (x exprBinder) placeAggregate(call plan.AggCall, direct []expr.Expr, pos int) (expr.Expr, error) {
 	if sel := x.scope.sel; sel != nil && call.Fn.Op == expr.AggCollect && !call.Fn.Ordered && !call.Distinct && call.OrderBy == nil {
 		call.OrderBy = sel.inputOrder
 	}
@@ -279,8 +291,12 @@ func (x exprBinder) placeAggregate(call plan.AggCall, pos int) (expr.Expr, error
 		if call.Filter != nil {
 			call.Filter = raise(call.Filter)
 		}
+		direct = slices.Clone(direct)
+		for i := range direct {
+			direct[i] = raise(direct[i])
+		}
 	}
-	i := host.sel.addAggregate(call, pos)
+	i := host.sel.addAggregate(call, direct, pos)
 	if level == 0 {
 		return &expr.Column{Index: aggBase + i, Typ: call.Typ, Name: call.Fn.Name}, nil
 	}
@@ -363,13 +379,13 @@ func (x exprBinder) raise(e expr.Expr, level int) expr.Expr {
 }
 
 // addAggregate adds an aggregate to the level, or finds the same one.
-func (sel *selectState) addAggregate(call plan.AggCall, pos int) int {
+func (sel *selectState) addAggregate(call plan.AggCall, direct []expr.Expr, pos int) int {
 	for i, a := range sel.aggs {
 		if sameAggregate(&a.call, &call) {
 			return i
 		}
 	}
-	sel.aggs = append(sel.aggs, aggregate{call: call, pos: pos})
+	sel.aggs = append(sel.aggs, aggregate{call: call, pos: pos, direct: direct})
 	return len(sel.aggs) - 1
 }
 

@@ -16,6 +16,9 @@ import (
 type aggregate struct {
 	call plan.AggCall
 	pos  int
+	// direct are the direct arguments of an ordered-set aggregate, which are one
+	// value for the whole group.
+	direct []expr.Expr
 }
 
 // grouping is a call of grouping(…), with the positions of its arguments.
@@ -274,11 +277,12 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 		if w.call.Filter != nil {
 			ptrs = append(ptrs, &w.call.Filter)
 		}
-		for j := range w.spec.partition {
-			ptrs = append(ptrs, &w.spec.partition[j])
-		}
+		// The order before the partitioning, as PostgreSQL reports mistakes.
 		for j := range w.spec.order {
 			ptrs = append(ptrs, &w.spec.order[j].Expr)
+		}
+		for j := range w.spec.partition {
+			ptrs = append(ptrs, &w.spec.partition[j])
 		}
 	}
 	for i := range sel.srfs {
@@ -318,6 +322,13 @@ func (sel *selectState) aggregate() error {
 	}
 	sel.rel = a
 	r := regrouper{sel: sel}
+	for _, g := range sel.aggs {
+		for _, e := range g.direct {
+			if r.rewrite(e); r.err != nil {
+				return pgerror.As(r.err).WithDetail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
+			}
+		}
+	}
 	if err := sel.everyExpr(func(e *expr.Expr) error {
 		*e = r.rewrite(*e)
 		return r.err

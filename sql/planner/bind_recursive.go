@@ -118,27 +118,44 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 	if err := c.rename(b); err != nil {
 		return err
 	}
+	track, err := b.track(c, q, parent, s)
+	if err != nil {
+		return err
+	}
+	recursive := q.Rarg
+	if track != nil {
+		if first.rel, err = track.start(first.rel); err != nil {
+			return err
+		}
+		if recursive, err = track.carry(q.Rarg); err != nil {
+			return err
+		}
+	}
 	b.nextID++
 	c.recID = b.nextID
 	c.recCols = append([]plan.Column(nil), first.rel.Columns()...)
 	for i := range c.recCols {
-		c.recCols[i].Name, c.recCols[i].NotNull = c.cols[i].name, false
+		c.recCols[i].NotNull = false
+		if i < len(c.cols) {
+			c.recCols[i].Name = c.cols[i].name
+		}
 	}
 	c.state = cteRecursing
 	b.recursing[c.recID] = true
-	step, err := b.recursiveTerm(q.Rarg, parent, s)
+	step, err := b.recursiveTerm(recursive, parent, s)
 	delete(b.recursing, c.recID)
 	if err != nil {
 		return err
 	}
-	value, err := b.recursiveUnion(c, first, step, q)
+	value, err := b.recursiveUnion(c, first, step, q, track)
 	if err != nil {
 		return err
 	}
-	b.completeCTE(c, &plan.Recursive{
-		IDs: []int{c.recID}, Values: []plan.Rel{value}, Distinct: []bool{!q.All},
-		Body: &plan.LocalGet{ID: c.recID, Cols: c.recCols},
-	})
+	var body plan.Rel = &plan.LocalGet{ID: c.recID, Cols: c.recCols}
+	if track != nil {
+		body = track.shown(body)
+	}
+	b.completeCTE(c, &plan.Recursive{IDs: []int{c.recID}, Values: []plan.Rel{value}, Distinct: []bool{!q.All}, Body: body})
 	return nil
 }
 
@@ -157,12 +174,25 @@ func (b *binder) recursiveTerm(s *pg.SelectStmt, parent *scope, ctes *cteScope) 
 
 // recursiveUnion makes the body of the recursion. The types are those of the
 // non-recursive term; the recursive term must agree.
-func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStmt) (plan.Rel, error) {
-	if len(first.cols) != len(step.cols) {
+func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStmt, track *tracking) (plan.Rel, error) {
+	carried := 0
+	if track != nil {
+		carried = len(track.cols)
+	}
+	if len(first.cols) != len(step.cols)-carried {
 		return nil, pgerror.New(pgerror.SyntaxError, "each UNION query must have the same number of columns").
 			At(b.pos(firstTargetLocation(q.Rarg)))
 	}
 	before := first.rel.Columns()
+	if track != nil {
+		var err error
+		if step.rel, err = track.next(step.rel); err != nil {
+			return nil, err
+		}
+		for i := range carried { // combineSets goes by cols
+			first.cols = append(first.cols[:len(first.cols):len(first.cols)], outputColumn{name: track.cols[i].Name})
+		}
+	}
 	u, err := combineSets(plan.Union, q.All, "UNION", first, step)
 	if err != nil {
 		return nil, err

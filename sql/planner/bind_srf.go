@@ -40,13 +40,13 @@ func (x exprBinder) setFunction(name string, args []expr.Expr, opts expr.CallOpt
 
 // placeSet registers a set-returning function with the query level.
 func (x exprBinder) placeSet(name string, args []expr.Expr, opts expr.CallOptions) (int, []plan.Column, error) {
-	sel := x.scope.sel
-	if sel == nil || x.scope.kind.srf != "" {
-		return 0, nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", x.scope.kind.srf).At(opts.Pos)
-	}
 	fn, args, cols, err := resolveSet(name, args, opts)
 	if err != nil {
 		return 0, nil, err
+	}
+	sel := x.scope.sel
+	if sel == nil || x.scope.kind.srf != "" {
+		return 0, nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", x.scope.kind.srf).At(opts.Pos)
 	}
 	for _, c := range sel.srfs { // equal calls run in step, so one will do
 		if c.fn == fn && sameExprs(c.args, args) {

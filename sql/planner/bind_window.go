@@ -120,7 +120,7 @@ func (x exprBinder) windowDef(d *pg.WindowDef) (*windowSpec, error) {
 		w.partition = append(w.partition, e)
 	}
 	if len(d.OrderClause) > 0 {
-		order, err := x.sortExprs(d.OrderClause)
+		order, err := x.sortExprs(d.OrderClause, resolveUnknown)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (x exprBinder) windowDef(d *pg.WindowDef) (*windowSpec, error) {
 
 // sortExprs binds the ORDER BY of a window or an aggregate, where numbers and
 // output names mean nothing special.
-func (x exprBinder) sortExprs(list []*pg.Node) ([]plan.SortExpr, error) {
+func (x exprBinder) sortExprs(list []*pg.Node, mode unknownMode) ([]plan.SortExpr, error) {
 	var out []plan.SortExpr
 	for _, n := range list {
 		sb := n.GetSortBy()
@@ -139,8 +139,10 @@ func (x exprBinder) sortExprs(list []*pg.Node) ([]plan.SortExpr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e, err = textIfUnknown(e); err != nil {
-			return nil, err
+		if mode == resolveUnknown {
+			if e, err = textIfUnknown(e); err != nil {
+				return nil, err
+			}
 		}
 		if err := x.checkSortable(e, x.pos(nodeLocation(sb.Node))); err != nil {
 			return nil, err
@@ -387,6 +389,9 @@ func (x exprBinder) pureWindow(call *plan.WindowCall, w pureWindow, args []expr.
 		}
 	}
 	if typ.OID == types.OIDUnknown {
+		if len(args) < 3 {
+			return pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
+		}
 		typ = types.Text
 	}
 	call.Typ = typ
