@@ -230,6 +230,9 @@ func (g *Gen) aggregate(t Type) string {
 	arg := func(t Type) string { return g.expr(t, g.rng.IntN(2)) }
 	ordered := func(fn, more string, t Type) string {
 		e := arg(t)
+		if distinct != "" && strings.HasPrefix(e, "'") || strings.HasPrefix(e, "E'") {
+			e = "(" + e + ")::" + string(t) // of a bare literal, PostgreSQL does not see that it is the argument
+		}
 		order := " ORDER BY " + e + g.choose("", " DESC", " NULLS FIRST")
 		if distinct == "" && more == "" && g.pick(2) {
 			o := arg(g.comparableType())

@@ -167,7 +167,10 @@ func (g *Gen) grouped(depth int, ts []Type) string {
 		g.local = true
 		e := g.compound(t, 1, func(t Type) string { return g.leaf(t) })
 		g.local = false
-		keys = append(keys, ref{e, t})
+		// (PostgreSQL does not sort by a constant key that a grouping set leaves out.)
+		if strings.Contains(e, ".") {
+			keys = append(keys, ref{e, t})
+		}
 	}
 	by, sets := "", false
 	if len(keys) > 0 {

@@ -489,7 +489,14 @@ func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.Joi
 			if x.Index == m.right.index {
 				from = m.right
 			}
-			c.tableOID, c.attNum = from.tableOID, from.attNum
+			c.tableOID, c.attNum, c.table = from.tableOID, from.attNum, from.table
+			for _, in := range item.entries {
+				for i := range in.columns {
+					if &in.columns[i] == from && c.table == "" {
+						c.table = in.name
+					}
+				}
+			}
 		} else {
 			c.index = arity + len(extra)
 			extra = append(extra, m.value)

@@ -266,9 +266,6 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 	for i := range sel.items {
 		ptrs = append(ptrs, &sel.items[i].expr)
 	}
-	if sel.having != nil {
-		ptrs = append(ptrs, &sel.having)
-	}
 	for i := range sel.windows {
 		w := &sel.windows[i]
 		for j := range w.call.Args {
@@ -277,18 +274,20 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 		if w.call.Filter != nil {
 			ptrs = append(ptrs, &w.call.Filter)
 		}
-		// The order before the partitioning, as PostgreSQL reports mistakes.
-		for j := range w.spec.order {
-			ptrs = append(ptrs, &w.spec.order[j].Expr)
-		}
-		for j := range w.spec.partition {
-			ptrs = append(ptrs, &w.spec.partition[j])
-		}
 	}
 	for i := range sel.srfs {
 		for j := range sel.srfs[i].args {
 			ptrs = append(ptrs, &sel.srfs[i].args[j])
 		}
+	}
+	for _, n := range sel.stmt.WindowClause { // also those that no call uses
+		ptrs = append(ptrs, sel.named[n.GetWindowDef().Name].exprs()...)
+	}
+	for i := range sel.windows {
+		ptrs = append(ptrs, sel.windows[i].spec.exprs()...)
+	}
+	if sel.having != nil {
+		ptrs = append(ptrs, &sel.having)
 	}
 	for _, p := range ptrs {
 		if err := f(p); err != nil {
@@ -296,6 +295,19 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 		}
 	}
 	return nil
+}
+
+// exprs are the expressions of a window, the order before the partitioning, as
+// PostgreSQL reports mistakes.
+func (w *windowSpec) exprs() []*expr.Expr {
+	var out []*expr.Expr
+	for i := range w.order {
+		out = append(out, &w.order[i].Expr)
+	}
+	for i := range w.partition {
+		out = append(out, &w.partition[i])
+	}
+	return out
 }
 
 // aggregate makes the Aggregate and HAVING, and rewrites all expressions over

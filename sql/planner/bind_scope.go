@@ -29,6 +29,8 @@ type entryColumn struct {
 	typ    types.Type
 	hidden bool // not part of *
 	merged bool // by USING or NATURAL: only visible with qualification
+	// table is the relation whose column a merged column is, if it is one's.
+	table string
 	// table and number tell the column of a table that it is.
 	tableOID uint32
 	attNum   int16
@@ -287,9 +289,11 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	} else {
 		x = &expr.OuterColumn{Depth: m.depth, Index: m.col.index, Typ: m.col.typ, Name: m.col.name, Pos: pos}
 	}
-	b.refs[x] = columnUse{
-		pos: pos, table: m.entry.name, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum,
+	table := m.entry.name
+	if m.col.table != "" {
+		table = m.col.table
 	}
+	b.refs[x] = columnUse{pos: pos, table: table, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum}
 	if m.col.fields != nil {
 		b.composites[x] = m
 	}

@@ -172,7 +172,7 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 	case s.Op != pg.SetOperation_SETOP_NONE && s.Op != pg.SetOperation_SET_OPERATION_UNDEFINED:
 		return b.setOp(s, parent, ctes, mode)
 	case len(s.ValuesLists) > 0:
-		return b.values(s, parent, ctes, mode)
+		return b.values(s, parent, ctes)
 	}
 	return b.selectStmt(s, parent, ctes, mode)
 }

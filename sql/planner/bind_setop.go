@@ -251,7 +251,7 @@ func (b *binder) outputColumn(q *boundQuery, n *pg.Node) (int, error) {
 }
 
 // values binds VALUES.
-func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode) (*boundQuery, error) {
+func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*boundQuery, error) {
 	sc := newScope(parent)
 	sc.kind = inValues
 	x := exprBinder{binder: b, scope: sc, ctes: ctes}
@@ -274,7 +274,7 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode un
 		for i := range rows {
 			column[i] = rows[i][c]
 		}
-		typ, err := valuesType(column, mode)
+		typ, err := expr.CommonType(column, "VALUES")
 		if err != nil {
 			return nil, err
 		}
@@ -291,19 +291,6 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode un
 		return nil, err
 	}
 	return q, b.limitExprs(x, s, q)
-}
-
-// valuesType is the type of a column of VALUES. If all are literals it may
-// stay unknown for the user of the query to decide.
-func valuesType(column []expr.Expr, mode unknownMode) (types.Type, error) {
-	unknown := true
-	for _, e := range column {
-		unknown = unknown && e.Type().OID == types.OIDUnknown
-	}
-	if unknown && mode == keepUnknown && len(column) == 1 {
-		return types.Unknown, nil
-	}
-	return expr.CommonType(column, "VALUES")
 }
 
 // valuesRel is literal rows: one Constant for each run of rows that are all

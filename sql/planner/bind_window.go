@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/sql/expr"
@@ -104,7 +106,7 @@ func (x exprBinder) windowDef(d *pg.WindowDef) (*windowSpec, error) {
 			}
 			return nil, err
 		}
-		w.partition, w.order = base.partition, base.order
+		w.partition, w.order = slices.Clone(base.partition), slices.Clone(base.order)
 	}
 	for _, n := range d.PartitionClause {
 		e, err := x.expr(n)
@@ -352,8 +354,7 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		return nil, err
 	}
 	own := *spec // its expressions are rewritten with the level's
-	own.partition = append([]expr.Expr(nil), spec.partition...)
-	own.order = append([]plan.SortExpr(nil), spec.order...)
+	own.partition, own.order = slices.Clone(spec.partition), slices.Clone(spec.order)
 	call.Frame = own.frame
 	sel.windows = append(sel.windows, windowCall{call: call, spec: &own})
 	return &expr.Column{Index: windowBase + len(sel.windows) - 1, Typ: call.Typ, Name: name}, nil
