@@ -158,6 +158,9 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 	if o != 0 {
 		return types.Of(o), nil
 	}
+	if base == 0 && g.elem != 0 && (t.OID == types.OIDAnyRange || t.OID == types.OIDAnyMultirange) {
+		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type %s because input has type unknown", t.OID.Name())
+	}
 	if base == 0 {
 		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
 	}

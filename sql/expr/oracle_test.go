@@ -270,7 +270,11 @@ func callSQL(f *Function, args []term) string {
 	case f.Operator:
 		return "(" + f.Name + " " + sqls[0] + ")"
 	}
-	return "pg_catalog." + QuoteIdent(f.Name) + "(" + strings.Join(sqls, ", ") + ")"
+	call := "pg_catalog." + QuoteIdent(f.Name) + "(" + strings.Join(sqls, ", ") + ")"
+	if strings.Contains(aliasTSV, "\n"+f.Name+"\tcmp\t") {
+		return "sign(" + call + ")::int4" // nothing is said of more than the sign
+	}
+	return call
 }
 
 func makeTerm(f *Function, args []term) term {
