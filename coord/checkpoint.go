@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -29,7 +30,7 @@ type checkpointer struct {
 	due chan struct{}
 
 	// Owned by the timeline.
-	dirty bool // something was applied since the last checkpoint
+	dirty atomic.Bool // something was applied, or a view completed, since the last checkpoint
 
 	// What the last checkpoint holds, by object; owned by who holds mu.
 	written map[plan.ObjectID]*storage.ObjectState
@@ -112,7 +113,7 @@ func (p *checkpointer) run(c *Coordinator) {
 // maybeCheckpoint asks for a checkpoint when the log has grown long. It runs
 // in the timeline.
 func (c *Coordinator) maybeCheckpoint(dataflow.Epoch) {
-	c.ckpt.dirty = true
+	c.ckpt.dirty.Store(true)
 	if c.store.Stats().LogBytes > 256<<20 {
 		select {
 		case c.ckpt.due <- struct{}{}:
@@ -157,10 +158,9 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 	var k *cut
 	var involved []*cluster
 	err := c.timeline.do(ctx, func() {
-		if !c.ckpt.dirty {
+		if !c.ckpt.dirty.Swap(false) {
 			return
 		}
-		c.ckpt.dirty = false
 		k = &cut{epoch: c.timeline.last, catalog: c.catalog.Load(), positions: map[plan.ObjectID]sources.Position{}}
 		for id, p := range c.positions {
 			cp := sources.Position{}
@@ -683,7 +683,7 @@ func (c *Coordinator) replay(e dataflow.Epoch, r *record) error {
 		cl.step(ec)
 	}
 	c.timeline.durable.set(e)
-	c.ckpt.dirty = true
+	c.ckpt.dirty.Store(true)
 	return nil
 }
 

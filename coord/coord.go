@@ -99,6 +99,7 @@ type Coordinator struct {
 	clusters    map[string]*cluster
 	sources     map[plan.ObjectID]*runningSource
 	hydrations  map[plan.ObjectID]*hydration
+	hydrated    atomic.Int64                       // hydrations begun
 	positions   map[plan.ObjectID]sources.Position // owned by the timeline
 	sessions    map[*Session]struct{}
 

@@ -81,6 +81,7 @@ func (c *Coordinator) hydrate(cl *cluster, f *flow) *hydration {
 	h.ctx, h.stop = context.WithCancel(c.ctx)
 	c.mu.Lock()
 	c.hydrations[f.id] = h
+	c.hydrated.Add(1)
 	c.mu.Unlock()
 	return h
 }
@@ -327,6 +328,7 @@ func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
 			return
 		}
 		h.cl.attach(h.flow)
+		h.c.ckpt.dirty.Store(true) // so that its state is kept, even if nothing changes
 		h.flow.out.readyAt.Store(uint64(now))
 		h.flow.out.setReady()
 		done = true

@@ -75,6 +75,7 @@ var (
 	descSourceLag    = desc("source_lag", "Records (or bytes) that a source is behind; -1 if not known.", "schema", "name")
 	descSourceUp     = desc("source_up", "1 while a source is not stalled or failed.", "schema", "name")
 	descHydrating    = desc("hydrating_views", "Views that are being hydrated.")
+	descHydrations   = desc("hydrations_total", "Views whose computation from their inputs has begun since the start.")
 	descLogBytes     = desc("log_bytes", "Bytes of the log not yet covered by a checkpoint.")
 	descBlockBytes   = desc("block_bytes", "Bytes of state in blocks.")
 	descCheckpoints  = desc("checkpoint_epoch_seconds", "The epoch of the last checkpoint, as Unix time.")
@@ -107,6 +108,7 @@ func (x collector) Collect(ch chan<- prometheus.Metric) {
 	defer c.mu.RUnlock()
 	gauge(descSessions, float64(len(c.sessions)))
 	gauge(descHydrating, float64(len(c.hydrations)))
+	total(descHydrations, float64(c.hydrated.Load()))
 	for _, o := range cat.Objects() {
 		coll := c.collections[o.ID]
 		if coll == nil {

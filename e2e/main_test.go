@@ -18,11 +18,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// binary is the streamdb that the tests run.
+// binary is the streamdb that the tests run: that of STREAMDB_TEST_BINARY, or
+// built for it.
 var binary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		if binary = os.Getenv("STREAMDB_TEST_BINARY"); binary != "" {
+			return m.Run()
+		}
 		dir, err := os.MkdirTemp("", "streamdb-e2e-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -322,6 +322,7 @@ func (s *Spine) Restore(bs []*Batch) {
 			b.Release()
 		}
 	}
+	s.shared.version.Add(1)
 }
 
 // Replace puts a batch of equal content (re-opened from its block, with its ID
