@@ -4,6 +4,9 @@
 package catalog
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -23,10 +26,12 @@ const (
 	KindSink
 	KindCluster
 	KindVirtual // a relation of pg_catalog, information_schema, streamdb_internal
+	KindSequence
+	KindFunction
 )
 
 func (k Kind) String() string {
-	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table"}[k]
+	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table", "sequence", "function"}[k]
 }
 
 // Column is a column of a relation.
@@ -37,7 +42,17 @@ type Column struct {
 	Default string // SQL text, "" for none
 	Comment string
 	Hidden  bool // not part of SELECT *
+	// Generated is the expression of a stored generated column, "" for none;
+	// Identity is "", IdentityAlways or IdentityByDefault.
+	Generated string
+	Identity  string
 }
+
+// The kinds of identity columns.
+const (
+	IdentityAlways    = "always"
+	IdentityByDefault = "by default"
+)
 
 // Object is one named object. It is immutable.
 type Object struct {
@@ -47,10 +62,14 @@ type Object struct {
 	Name    string
 	Kind    Kind
 	Columns []Column
-	// PrimaryKey and Unique are column indexes.
+	// PrimaryKey are column indexes.
 	PrimaryKey []int
-	Unique     [][]int
-	Checks     []Check
+	// Primary is the constraint of the primary key, Unique are the other keys;
+	// both of tables only.
+	Primary *Key
+	Unique  []Key
+	Checks  []Check
+	Foreign []ForeignKey
 	// SQL is the normalized CREATE statement, as SHOW CREATE prints it; for
 	// views Query is the defining query with all names qualified.
 	SQL   string
@@ -58,6 +77,11 @@ type Object struct {
 	// Table and Key are of an index: the indexed relation and its columns.
 	Table plan.ObjectID
 	Key   []int
+	// Index tells more of an index that is kept together with its table.
+	Index *IndexInfo
+	// Sequence is of a sequence, Function of a function.
+	Sequence *Sequence
+	Function *Function
 	// Deps are the objects that this one uses.
 	Deps []plan.ObjectID
 	// Rows are the sizes of what a materialized view reads, when it was made:
@@ -71,15 +95,149 @@ type Object struct {
 	Options map[string]string
 	// Parent is the source that owns this subsource or error relation.
 	Parent plan.ObjectID
+	// Temporary objects belong to a session and are not stored. OnCommit is what
+	// becomes of a temporary table then: "", "drop" or "delete rows".
+	Temporary bool
+	OnCommit  string
+}
+
+// Clone is a copy to change.
+func (o *Object) Clone() *Object {
+	c := *o
+	c.Columns, c.PrimaryKey, c.Unique = slices.Clone(o.Columns), slices.Clone(o.PrimaryKey), slices.Clone(o.Unique)
+	c.Checks, c.Foreign, c.Deps = slices.Clone(o.Checks), slices.Clone(o.Foreign), slices.Clone(o.Deps)
+	if o.Primary != nil {
+		p := *o.Primary
+		c.Primary = &p
+	}
+	if o.Sequence != nil {
+		q := *o.Sequence
+		c.Sequence = &q
+	}
+	return &c
+}
+
+// Column finds a column by its name, -1 if there is none.
+func (o *Object) Column(name string) int {
+	return slices.IndexFunc(o.Columns, func(c Column) bool { return c.Name == name })
+}
+
+// maxName is the greatest length of an identifier in bytes.
+const maxName = 63
+
+// ObjectName makes a name as PostgreSQL does for what a table implies: up to
+// three parts with underscores, the first two cut where the name would be too
+// long, the longer one first.
+func ObjectName(a, b, label string) string {
+	room := maxName - len(label) - 1
+	if b != "" {
+		room--
+	}
+	for len(a)+len(b) > room {
+		if len(a) > len(b) {
+			a = a[:len(a)-1]
+		} else {
+			b = b[:len(b)-1]
+		}
+	}
+	a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
+	if b != "" {
+		a += "_" + b
+	}
+	return a + "_" + label
 }
 
 // Check is a CHECK constraint.
-type Check struct{ Name, Expr string }
+type Check struct {
+	Name, Expr string
+	NotValid   bool // the rows from before it need not satisfy it
+	Comment    string
+}
+
+// Key is a primary key, a UNIQUE constraint or a unique index.
+type Key struct {
+	Name             string
+	Columns          []int
+	NullsNotDistinct bool
+	Index            bool          // made by CREATE UNIQUE INDEX: not a constraint
+	Object           plan.ObjectID // the index that enforces it; 0: the table's own order does
+	Comment          string
+}
+
+// Keys are all keys of a table, the primary key first.
+func (o *Object) Keys() []Key {
+	if o.Primary == nil {
+		return o.Unique
+	}
+	return append([]Key{*o.Primary}, o.Unique...)
+}
+
+// ForeignKey is a FOREIGN KEY constraint. RefColumns are in the order of the key
+// of RefTable that they are; Columns go with them.
+type ForeignKey struct {
+	Name       string
+	Columns    []int
+	RefTable   plan.ObjectID
+	RefColumns []int
+	// OnDelete and OnUpdate are "" (no action), "restrict", "cascade", "set
+	// null" or "set default"; SetColumns are those that ON DELETE SET sets, nil: all.
+	OnDelete, OnUpdate string
+	SetColumns         []int
+	MatchFull          bool
+	Deferrable         bool
+	Deferred           bool
+	NotValid           bool
+	Object             plan.ObjectID // the index of the referring rows by Columns
+	Comment            string
+}
+
+// IndexInfo is of an index that enforces a key or finds referring rows: the
+// timeline keeps it with its table.
+type IndexInfo struct {
+	Unique     bool
+	Constraint bool // belongs to a constraint, which it goes with
+	Internal   bool // not shown
+	// Encoded says that rows are found by the encoded form of the key, as the
+	// equality of its types is not that of their bits.
+	Encoded bool
+}
+
+// Sequence is the definition of a sequence.
+type Sequence struct {
+	Type                              types.Type
+	Start, Increment, Min, Max, Cache int64
+	Cycle                             bool
+	// Table and Column are the table and the column that own it, 0 and "" for none.
+	Table    plan.ObjectID
+	Column   string
+	Identity bool // it goes with an identity column
+}
+
+// Function is the definition of a SQL function.
+type Function struct {
+	Args       []Argument
+	Returns    types.Type
+	Set        bool          // returns a set of rows
+	Table      []Argument    // the columns of RETURNS TABLE or the OUT arguments, nil for none
+	Row        plan.ObjectID // returns rows of this relation; 0 for none
+	Body       string
+	Volatility string // "immutable", "stable", "volatile"
+	Strict     bool
+	Standard   bool // the body is SQL-standard: BEGIN ATOMIC or RETURN
+}
+
+// Argument is an argument of a function, or a column of what it returns.
+type Argument struct {
+	Name    string
+	Type    types.Type
+	Default string // SQL text, "" for none
+	Mode    byte   // 'i', 'o', 'b', 'v', 't' as in pg_proc
+}
 
 // Relation reports whether the object can be selected from.
 func (o *Object) Relation() bool {
 	switch o.Kind {
-	case KindTable, KindSource, KindView, KindMaterializedView, KindVirtual:
+	case KindTable, KindSource, KindView, KindMaterializedView, KindVirtual, KindSequence:
 		return true
 	}
 	return false

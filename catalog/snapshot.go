@@ -14,6 +14,8 @@ const (
 	SchemaInformation = "information_schema"
 	SchemaInternal    = "streamdb_internal"
 	SchemaPublic      = "public"
+	// SchemaTemp stands for the schema of the session's temporary objects.
+	SchemaTemp = "pg_temp"
 )
 
 // Schema is a namespace.
@@ -21,13 +23,15 @@ type Schema struct {
 	Name   string
 	OID    uint32
 	System bool
+	// Temporary is the schema of a session's temporary objects.
+	Temporary bool
 }
 
 // space is a name space: relations and indexes share one (as pg_class does),
 // connections, secrets, sinks and clusters have one each.
 func space(k Kind) Kind {
 	switch k {
-	case KindSource, KindView, KindMaterializedView, KindIndex, KindVirtual:
+	case KindSource, KindView, KindMaterializedView, KindIndex, KindVirtual, KindSequence:
 		return KindTable
 	}
 	return k
@@ -47,6 +51,7 @@ type Snapshot struct {
 	schemas map[string]*Schema
 	oids    map[uint32]*Object
 	users   map[plan.ObjectID][]plan.ObjectID // reverse of Deps
+	refs    map[plan.ObjectID][]plan.ObjectID // the tables with foreign keys to one
 }
 
 // Empty is a catalog with the system schemas and public only.
@@ -57,10 +62,11 @@ func Empty() *Snapshot {
 		schemas: map[string]*Schema{},
 		oids:    map[uint32]*Object{},
 		users:   map[plan.ObjectID][]plan.ObjectID{},
+		refs:    map[plan.ObjectID][]plan.ObjectID{},
 	}
 	for _, sc := range []Schema{
-		{SchemaPgCatalog, 11, true}, {SchemaInformation, 13200, true},
-		{SchemaInternal, 13300, true}, {SchemaPublic, 2200, false},
+		{Name: SchemaPgCatalog, OID: 11, System: true}, {Name: SchemaInformation, OID: 13200, System: true},
+		{Name: SchemaInternal, OID: 13300, System: true}, {Name: SchemaPublic, OID: 2200},
 	} {
 		s.schemas[sc.Name] = &sc
 	}
@@ -76,6 +82,27 @@ type Change struct {
 	// Rebuild says that the content of an object begins anew: its definition
 	// has changed under the same id. It is for who keeps the content.
 	Rebuild plan.ObjectID
+	// Temporary says that the change is of a temporary object: it is not stored.
+	Temporary bool
+}
+
+// Stored is the catalog without temporary objects; s itself if there are none.
+func (s *Snapshot) Stored() *Snapshot {
+	var gone []Change
+	for _, o := range s.objects {
+		if o.Temporary {
+			gone = append(gone, Change{Drop: o.ID})
+		}
+	}
+	for _, sc := range s.schemas {
+		if sc.Temporary {
+			gone = append(gone, Change{DropSchema: sc.Name})
+		}
+	}
+	if gone == nil {
+		return s
+	}
+	return s.Apply(gone...)
 }
 
 // Apply makes the next version. Puts replace the object of the same id.
@@ -87,6 +114,7 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 		schemas: maps.Clone(s.schemas),
 		oids:    maps.Clone(s.oids),
 		users:   maps.Clone(s.users),
+		refs:    maps.Clone(s.refs),
 	}
 	for _, c := range changes {
 		switch {
@@ -109,9 +137,13 @@ func (s *Snapshot) insert(o *Object) {
 	s.names[name{space(o.Kind), o.Schema, o.Name}] = o
 	s.oids[o.OID] = o
 	for _, d := range o.Deps {
-		if !slices.Contains(s.users[d], o.ID) {
-			s.users[d] = append(slices.Clone(s.users[d]), o.ID)
-		}
+		addLink(s.users, d, o.ID)
+	}
+	if o.Sequence != nil && o.Sequence.Table != 0 {
+		addLink(s.users, o.Sequence.Table, o.ID)
+	}
+	for _, f := range o.Foreign {
+		addLink(s.refs, f.RefTable, o.ID)
 	}
 }
 
@@ -127,11 +159,41 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 		delete(s.names, k)
 	}
 	for _, d := range o.Deps {
-		s.users[d] = slices.DeleteFunc(slices.Clone(s.users[d]), func(u plan.ObjectID) bool { return u == id })
-		if len(s.users[d]) == 0 {
-			delete(s.users, d)
-		}
+		dropLink(s.users, d, id)
 	}
+	if o.Sequence != nil && o.Sequence.Table != 0 {
+		dropLink(s.users, o.Sequence.Table, id)
+	}
+	for _, f := range o.Foreign {
+		dropLink(s.refs, f.RefTable, id)
+	}
+}
+
+// addLink and dropLink edit a list of links without changing the one that an
+// earlier snapshot shares.
+func addLink(m map[plan.ObjectID][]plan.ObjectID, to, from plan.ObjectID) {
+	if !slices.Contains(m[to], from) {
+		m[to] = append(slices.Clone(m[to]), from)
+	}
+}
+
+func dropLink(m map[plan.ObjectID][]plan.ObjectID, to, from plan.ObjectID) {
+	m[to] = slices.DeleteFunc(slices.Clone(m[to]), func(u plan.ObjectID) bool { return u == from })
+	if len(m[to]) == 0 {
+		delete(m, to)
+	}
+}
+
+// References are the tables with foreign keys to a table, by id.
+func (s *Snapshot) References(id plan.ObjectID) []*Object { return s.objectsOf(s.refs[id]) }
+
+func (s *Snapshot) objectsOf(ids []plan.ObjectID) []*Object {
+	var out []*Object
+	for _, u := range ids {
+		out = append(out, s.objects[u])
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
+	return out
 }
 
 // ByID is the object with the id, nil if there is none.
@@ -176,14 +238,7 @@ func (s *Snapshot) Objects() []*Object {
 }
 
 // Users are the direct users of an object, by id.
-func (s *Snapshot) Users(id plan.ObjectID) []*Object {
-	var out []*Object
-	for _, u := range s.users[id] {
-		out = append(out, s.objects[u])
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
-	return out
-}
+func (s *Snapshot) Users(id plan.ObjectID) []*Object { return s.objectsOf(s.users[id]) }
 
 // Closure is the ids together with all their transitive users, users last in
 // each chain (dependency order).
@@ -213,7 +268,18 @@ func (s *Snapshot) Closure(ids ...plan.ObjectID) []*Object {
 // owned says whether user goes away with used without CASCADE, as indexes go
 // with their table and subsources with their source.
 func owned(user, used *Object) bool {
-	return (user.Kind == KindIndex && user.Table == used.ID) || user.Parent == used.ID
+	return (user.Kind == KindIndex && user.Table == used.ID) || user.Parent == used.ID ||
+		user.Sequence != nil && user.Sequence.Table == used.ID
+}
+
+// PrimaryNamed reports whether a primary key of a table in a schema has the name.
+func (s *Snapshot) PrimaryNamed(schema, name string) bool {
+	for _, o := range s.objects {
+		if o.Primary != nil && o.Schema == schema && o.Primary.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Dependent is an object that goes because another does: On, which it uses, or

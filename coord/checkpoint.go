@@ -33,11 +33,12 @@ type checkpointer struct {
 	dirty atomic.Bool // something was applied, or a view completed, since the last checkpoint
 
 	// What the last checkpoint holds, by object; owned by who holds mu.
-	written map[plan.ObjectID]*storage.ObjectState
-	sizes   map[storage.BlockID]int64 // of the blocks in it
-	catalog *catalog.Snapshot         // the one last stored
-	count   int64
-	took    time.Duration
+	written   map[plan.ObjectID]*storage.ObjectState
+	sizes     map[storage.BlockID]int64 // of the blocks in it
+	catalog   *catalog.Snapshot         // the one last stored
+	sequences map[plan.ObjectID]sequenceState
+	count     int64
+	took      time.Duration
 }
 
 // capturedState is the state of an object at the checkpoint's epoch: spines by
@@ -81,6 +82,7 @@ type cut struct {
 	epoch     dataflow.Epoch
 	catalog   *catalog.Snapshot
 	positions map[plan.ObjectID]sources.Position
+	sequences map[plan.ObjectID]sequenceState
 	mu        sync.Mutex
 	states    []*capturedState
 	waiting   sync.WaitGroup
@@ -161,7 +163,7 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 		if !c.ckpt.dirty.Swap(false) {
 			return
 		}
-		k = &cut{epoch: c.timeline.last, catalog: c.catalog.Load(), positions: map[plan.ObjectID]sources.Position{}}
+		k = &cut{epoch: c.timeline.last, catalog: c.catalog.Load().Stored(), positions: map[plan.ObjectID]sources.Position{}, sequences: c.sequencesAt()}
 		for id, p := range c.positions {
 			cp := sources.Position{}
 			for part, off := range p {
@@ -178,7 +180,7 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 			cl.notify(epochChanges{epoch: k.epoch, rows: changeMap{}, errs: changeMap{}, barrier: func(dataflow.Epoch) {
 				defer k.waiting.Done()
 				for _, f := range cl.flows {
-					if !f.failed && !f.out.temporary {
+					if !f.failed && !f.out.temporary && k.catalog.ByID(f.id) != nil {
 						k.add(capture(f.out, f.fingerprint, true, append(f.out.spines(), f.df.circuit.Spines()...)))
 					}
 				}
@@ -214,8 +216,8 @@ func (c *Coordinator) captureIngest(k *cut) {
 	defer c.mu.RUnlock()
 	for _, id := range sortedIDs(c.collections) {
 		coll := c.collections[id]
-		if coll.stage != c.timeline.ingest {
-			continue
+		if coll.stage != c.timeline.ingest || k.catalog.ByID(id) == nil {
+			continue // of a temporary object
 		}
 		spines := coll.spines()
 		if u := c.upserts[id]; u != nil {
@@ -272,10 +274,13 @@ func (p *checkpointer) write(c *Coordinator, k *cut) error {
 	if err := p.storeCatalog(b, k.catalog); err != nil {
 		return err
 	}
+	if err := p.storeSequences(b, k.sequences); err != nil {
+		return err
+	}
 	if err := c.store.Commit(b); err != nil {
 		return err
 	}
-	p.catalog = k.catalog
+	p.catalog, p.sequences = k.catalog, k.sequences
 	for i := range cp.Objects {
 		st := &cp.Objects[i]
 		id := plan.ObjectID(st.Object)
@@ -488,6 +493,10 @@ func (c *Coordinator) recover() error {
 	}
 	p.catalog = cat
 	c.catalog.Store(cat)
+	if err := c.loadSequences(); err != nil {
+		return err
+	}
+	p.sequences = c.sequencesAt()
 	c.timeline.last = max(c.store.EpochHighWater(), 1)
 	cp := c.store.Checkpoint()
 	after := dataflow.Epoch(0)
@@ -532,6 +541,12 @@ func (c *Coordinator) recover() error {
 		return err
 	}
 	c.reached(c.timeline.last)
+	for id := range c.sequences { // of transactions that did not commit
+		if c.catalog.Load().ByID(id) == nil {
+			delete(c.sequences, id)
+			delete(c.loggedSequences, id)
+		}
+	}
 	return c.hydrateMissing()
 }
 

@@ -96,12 +96,16 @@ type Coordinator struct {
 	mu          sync.RWMutex
 	collections map[plan.ObjectID]*collection
 	upserts     map[plan.ObjectID]*upsertState // owned by the timeline
+	keyed       map[plan.ObjectID][]*keyIndex  // by table; owned by the timeline
 	clusters    map[string]*cluster
 	sources     map[plan.ObjectID]*runningSource
 	hydrations  map[plan.ObjectID]*hydration
 	hydrated    atomic.Int64                       // hydrations begun
 	positions   map[plan.ObjectID]sources.Position // owned by the timeline
-	sessions    map[*Session]struct{}
+	sequences   map[plan.ObjectID]*sequence
+	// loggedSequences is what the log says of sequences.
+	loggedSequences map[plan.ObjectID]sequenceState
+	sessions        map[*Session]struct{}
 
 	ckpt    checkpointer
 	blocks  openBlocks
@@ -137,12 +141,16 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		ddl:         make(chan struct{}, 1),
 		collections: map[plan.ObjectID]*collection{},
 		upserts:     map[plan.ObjectID]*upsertState{},
+		keyed:       map[plan.ObjectID][]*keyIndex{},
 		clusters:    map[string]*cluster{},
 		sources:     map[plan.ObjectID]*runningSource{},
 		hydrations:  map[plan.ObjectID]*hydration{},
 		positions:   map[plan.ObjectID]sources.Position{},
-		sessions:    map[*Session]struct{}{},
-		started:     opts.Now(),
+		sequences:   map[plan.ObjectID]*sequence{},
+
+		loggedSequences: map[plan.ObjectID]sequenceState{},
+		sessions:        map[*Session]struct{}{},
+		started:         opts.Now(),
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.timeline = newTimeline(c)
@@ -230,6 +238,9 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	for _, s := range running {
 		s.stop()
 	}
+	if err := c.settleSequences(ctx); err != nil {
+		c.log.Warn("sequences skip some values", slog.Any("error", err))
+	}
 	if err := c.Checkpoint(ctx); err != nil {
 		c.log.Warn("no checkpoint at shutdown", slog.Any("error", err))
 	}
@@ -312,6 +323,9 @@ func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable datafl
 			continue
 		}
 		coll.append(e, ds, nil, readable)
+		for _, k := range c.keyed[id] {
+			k.append(e, ds, readable)
+		}
 	}
 	for id, p := range rec.positions {
 		if c.positions[id] == nil {
@@ -323,6 +337,9 @@ func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable datafl
 	}
 	for _, id := range rec.snapshots {
 		c.sourceReady(id)
+	}
+	for id, st := range rec.sequences {
+		c.noteSequence(id, st)
 	}
 	return changes
 }

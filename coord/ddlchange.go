@@ -7,14 +7,10 @@ import (
 	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
-	"github.com/streamdb/streamdb/columnar"
-	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/pgwire"
-	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
-	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
 // kindOf is the catalog kind of a kind of object in a statement.
@@ -38,6 +34,8 @@ func kindOf(k parser.ObjectKind) (catalog.Kind, bool) {
 		return catalog.KindSink, true
 	case parser.ObjectCluster:
 		return catalog.KindCluster, true
+	case parser.ObjectSequence:
+		return catalog.KindSequence, true
 	}
 	return 0, false
 }
@@ -49,6 +47,9 @@ func (s *Session) find(d *ddlState, pk parser.ObjectKind, n parser.Name) (*catal
 		return nil, pgerror.Unsupported(string(pk))
 	}
 	path := s.relationPath()
+	if n.Schema == catalog.SchemaTemp {
+		n.Schema = s.tempSchema
+	}
 	if k == catalog.KindCluster {
 		n.Schema, path = "", []string{""}
 	}
@@ -118,6 +119,11 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 			}
 			container = "cluster " + parser.QuoteIdent(o.Name)
 		}
+		if o.Index != nil && o.Index.Constraint {
+			t := d.cat.ByID(o.Table)
+			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop index %s because constraint %s on table %s requires it", o.Name, o.Name, t.Name).
+				WithHint("You can drop constraint %s on table %s instead.", o.Name, t.Name)
+		}
 		objs = append(objs, o)
 	}
 	return s.dropAll(d, n.Cascade, objs, inside, container, w)
@@ -140,18 +146,29 @@ func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
 func (s *Session) dropAll(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, w pgwire.ResultWriter) error {
 	describe := s.describer(d)
 	all, also := d.cat.DropSet(objs, inside)
-	if len(also) > 0 && !cascade {
+	ties, err := s.ties(d, all, describe)
+	if err != nil {
+		return err
+	}
+	told := slices.ContainsFunc(ties, func(t tie) bool { return t.what != "" })
+	if (len(also) > 0 || told) && !cascade {
 		if container == "" && len(objs) == 1 {
 			container = describe(objs[0])
 		}
-		return stillNeeded(describe, container, also)
+		return stillNeeded(describe, container, also, ties)
+	}
+	var lines []string
+	for _, x := range also {
+		lines = append(lines, "drop cascades to "+describe(x.Object))
+	}
+	for _, x := range ties {
+		if x.what != "" {
+			lines = append(lines, "drop cascades to "+x.what)
+		}
+		x.cut()
 	}
 	for _, o := range all {
 		d.apply(catalog.Change{Drop: o.ID})
-	}
-	lines := make([]string, len(also))
-	for i, x := range also {
-		lines[i] = "drop cascades to " + describe(x.Object)
 	}
 	switch {
 	case len(lines) == 1:
@@ -164,7 +181,7 @@ func (s *Session) dropAll(d *ddlState, cascade bool, objs, inside []*catalog.Obj
 }
 
 // stillNeeded is the error of dropping something ("" for several) that others use.
-func stillNeeded(describe func(*catalog.Object) string, what string, users []catalog.Dependent) error {
+func stillNeeded(describe func(*catalog.Object) string, what string, users []catalog.Dependent, ties []tie) error {
 	e := pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop desired object(s) because other objects depend on them")
 	if what != "" {
 		e = pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
@@ -176,6 +193,11 @@ func stillNeeded(describe func(*catalog.Object) string, what string, users []cat
 			on = describe(u.On)
 		}
 		lines = append(lines, describe(u.Object)+" depends on "+on)
+	}
+	for _, t := range ties {
+		if t.what != "" {
+			lines = append(lines, t.what+" depends on "+t.on)
+		}
 	}
 	return e.WithDetail("%s", strings.Join(lines, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
@@ -227,10 +249,7 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 		return err
 	}
 	for i := range n.Actions {
-		c := *o
-		c.Columns = slices.Clone(o.Columns)
-		c.Deps = slices.Clone(o.Deps)
-		if err := s.alterOne(ctx, d, p, &n.Actions[i], o, &c); err != nil {
+		if err := s.alterOne(ctx, d, p, &n.Actions[i], o, o.Clone(), w); err != nil {
 			return err
 		}
 		o = d.cat.ByID(o.ID)
@@ -239,7 +258,7 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 }
 
 // alterOne applies one action; c is a copy of o to change.
-func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object) error {
+func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object, w pgwire.ResultWriter) error {
 	switch a.Action {
 	case parser.AlterRename:
 		if e := d.cat.Get(o.Kind, o.Schema, a.NewName); e != nil {
@@ -281,12 +300,16 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		d.apply(catalog.Change{Put: c})
 		return nil
 	case parser.AlterAddColumn, parser.AlterDropColumn, parser.AlterRenameColumn, parser.AlterSetDefault, parser.AlterDropDefault,
-		parser.AlterSetNotNull, parser.AlterDropNotNull, parser.AlterColumnType, parser.AlterAddConstraint, parser.AlterDropConstraint:
+		parser.AlterSetNotNull, parser.AlterDropNotNull, parser.AlterColumnType, parser.AlterAddConstraint, parser.AlterDropConstraint,
+		parser.AlterRenameConstraint, parser.AlterValidate, parser.AlterAddIdentity, parser.AlterSetIdentity, parser.AlterDropIdentity, parser.AlterDropExpression:
+		if a.Action == parser.AlterRenameColumn && (o.Kind == catalog.KindView || o.Kind == catalog.KindMaterializedView) {
+			return s.renameViewColumn(d, a, o, c)
+		}
 		if o.Kind != catalog.KindTable {
 			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation \"%s\"", o.Name).
 				WithDetail("This operation is not supported for a %s.", o.Kind)
 		}
-		return s.alterTable(ctx, d, p, a, o, c)
+		return s.alterTable(ctx, d, p, a, o, c, w)
 	}
 	return pgerror.Unsupported("this ALTER action")
 }
@@ -295,29 +318,72 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 // written anew; what they mean, and so the state of their views, stays.
 func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 	users := d.cat.Users(o.ID)
-	c.SQL = renameInSQL(c)
+	c.SQL = renameInSQL(d.cat, c)
 	d.apply(catalog.Change{Put: c})
 	for _, u := range users {
-		if u.Query == "" {
+		nu := u.Clone()
+		switch {
+		case u.Kind == catalog.KindIndex:
+			nu.Schema = c.Schema
+			if c.Kind == catalog.KindTable || c.Kind == catalog.KindView || c.Kind == catalog.KindMaterializedView {
+				nu.SQL = indexSQL(c, nu)
+			}
+		case u.Kind == catalog.KindSequence:
+			if u.Schema == c.Schema {
+				continue
+			}
+			nu.Schema = c.Schema // it stays with the table that owns it
+			if err := s.renamed(d, u, nu); err != nil {
+				return err
+			}
+			continue
+		case o.Kind == catalog.KindSequence:
+			for i := range nu.Columns {
+				if nu.Columns[i].Default == nextvalSQL(o) {
+					nu.Columns[i].Default = nextvalSQL(c)
+				}
+			}
+			nu.SQL = tableSQL(d.cat, nu)
+		case u.Query != "":
+			q, err := planner.RenameRelation(u.Query, o.Schema, o.Name, c.Schema, c.Name)
+			if err != nil {
+				return err
+			}
+			nu.Query = q
+			nu.SQL = viewSQL(nu)
+		default:
 			continue
 		}
-		nu := *u
-		q, err := planner.RenameRelation(u.Query, o.Schema, o.Name, c.Schema, c.Name)
-		if err != nil {
-			return err
-		}
-		nu.Query = q
-		nu.SQL = viewSQL(&nu)
-		d.apply(catalog.Change{Put: &nu})
+		d.apply(catalog.Change{Put: nu})
+	}
+	if o.Kind == catalog.KindIndex && o.Index != nil {
+		return s.renameKey(d, o, c.Name)
 	}
 	return nil
 }
 
+// renameKey gives the key that an index enforces the index's new name.
+func (s *Session) renameKey(d *ddlState, o *catalog.Object, name string) error {
+	t := d.cat.ByID(o.Table).Clone()
+	for i := range t.Unique {
+		if t.Unique[i].Object == o.ID {
+			t.Unique[i].Name = name
+		}
+	}
+	t.SQL = tableSQL(d.cat, t)
+	d.apply(catalog.Change{Put: t})
+	return nil
+}
+
 // renameInSQL writes the definition of an object under its present name.
-func renameInSQL(o *catalog.Object) string {
+func renameInSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 	switch o.Kind {
 	case catalog.KindTable:
-		return tableSQL(o)
+		return tableSQL(cat, o)
+	case catalog.KindSequence:
+		return sequenceSQL(o)
+	case catalog.KindIndex:
+		return indexSQL(cat.ByID(o.Table), o)
 	case catalog.KindView, catalog.KindMaterializedView:
 		return viewSQL(o)
 	}
@@ -350,364 +416,4 @@ func (s *Session) alterSchema(d *ddlState, n *parser.Alter) error {
 		}
 	}
 	return nil
-}
-
-// alterTable changes the columns or constraints of a table. Where the form of
-// its rows changes, the table's content is rewritten into a new collection at
-// the epoch of the change, under the same id.
-func (s *Session) alterTable(ctx context.Context, d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object) error {
-	col := slices.IndexFunc(o.Columns, func(x catalog.Column) bool { return x.Name == a.Column })
-	if a.Action != parser.AlterAddColumn && a.Action != parser.AlterAddConstraint && a.Action != parser.AlterDropConstraint && col < 0 {
-		if a.IfExists {
-			return nil
-		}
-		if a.Action == parser.AlterRenameColumn {
-			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", a.Column)
-		}
-		return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", a.Column, o.Name)
-	}
-	put := func() error {
-		c.SQL = tableSQL(c)
-		d.apply(catalog.Change{Put: c})
-		return nil
-	}
-	switch a.Action {
-	case parser.AlterRenameColumn:
-		if slices.ContainsFunc(o.Columns, func(x catalog.Column) bool { return x.Name == a.NewName }) {
-			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", a.NewName, o.Name)
-		}
-		if users := s.viewUsers(d, o); len(users) > 0 {
-			return dependError(o, a.Column, users[0])
-		}
-		c.Columns[col].Name = a.NewName
-		return put()
-	case parser.AlterSetDefault:
-		if _, err := planner.BindExpr(s.bindContext(nil), p.stmt.Text, a.Expr, nil, "DEFAULT expressions", o.Columns[col].Type); err != nil {
-			return err
-		}
-		c.Columns[col].Default = a.Expr.SQL
-		return put()
-	case parser.AlterDropDefault:
-		c.Columns[col].Default = ""
-		return put()
-	case parser.AlterSetNotNull:
-		if err := s.eachRow(o, func(dl *dataflow.Delta) error {
-			for i := range dl.N {
-				if dl.Cols[col].Null(i) && dl.Diff(i) > 0 {
-					return pgerror.New(pgerror.NotNullViolation, "column \"%s\" of relation \"%s\" contains null values", a.Column, o.Name)
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		c.Columns[col].NotNull = true
-		return put()
-	case parser.AlterDropNotNull:
-		if slices.Contains(o.PrimaryKey, col) {
-			return pgerror.New(pgerror.InvalidTableDefinition, "column \"%s\" is in a primary key", a.Column)
-		}
-		c.Columns[col].NotNull = false
-		return put()
-	case parser.AlterAddConstraint:
-		return s.addConstraint(ctx, d, p, a, o, c)
-	case parser.AlterDropConstraint:
-		return s.dropConstraint(d, a, o, c)
-	}
-	return s.rewriteTable(ctx, d, p, a, o, c, col)
-}
-
-// viewUsers are the objects whose definition names a table's columns.
-func (s *Session) viewUsers(d *ddlState, o *catalog.Object) []*catalog.Object {
-	return slices.DeleteFunc(d.cat.Users(o.ID), func(u *catalog.Object) bool { return u.Kind == catalog.KindIndex })
-}
-
-func dependError(o *catalog.Object, column string, user *catalog.Object) error {
-	return pgerror.New(pgerror.DependentObjectsStillExist, "cannot alter column %s of table %s because other objects depend on it", column, o.Name).
-		WithDetail("%s %s depends on table %s", user.Kind, user.Name, o.Name).
-		WithHint("Drop the dependent objects first, and create them again after.")
-}
-
-// eachRow gives the committed rows of a table and those of the transaction.
-func (s *Session) eachRow(o *catalog.Object, f func(*dataflow.Delta) error) error {
-	var err error
-	if coll := s.c.collection(o.ID); coll != nil && !s.rewritten(o.ID) {
-		sn, e := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())
-		if e != nil {
-			return e
-		}
-		if sn != nil {
-			defer sn.Release()
-			sn.Scan(func(dl *dataflow.Delta) bool {
-				err = f(dl)
-				return err == nil
-			})
-		}
-	}
-	for _, dl := range s.tx.pending(o.ID) {
-		if err == nil {
-			err = f(dl)
-		}
-	}
-	return err
-}
-
-func (s *Session) addConstraint(ctx context.Context, d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object) error {
-	if err := s.lock(ctx, o); err != nil {
-		return err
-	}
-	if err := s.constraint(p.stmt.Text, c, a.Constraint); err != nil {
-		return err
-	}
-	switch a.Constraint.Kind {
-	case parser.ConstraintCheck:
-		if err := s.eachRow(o, func(dl *dataflow.Delta) error { return s.checkRows(c, dl.Batch) }); err != nil {
-			e := *pgerror.As(err)
-			if e.Code == pgerror.CheckViolation {
-				e.Message = fmt.Sprintf("check constraint \"%s\" of relation \"%s\" is violated by some row", c.Checks[len(c.Checks)-1].Name, o.Name)
-				e.Detail = ""
-			}
-			return &e
-		}
-	case parser.ConstraintUnique:
-		if err := s.verifyUnique(o, c.Unique[len(c.Unique)-1]); err != nil {
-			return err
-		}
-	case parser.ConstraintPrimaryKey:
-		if err := s.verifyUnique(o, c.PrimaryKey); err != nil {
-			return err
-		}
-		return s.rewriteRows(d, o, c, func(b columnar.Batch) (columnar.Batch, error) { return b, s.checkRows(c, b) })
-	}
-	c.SQL = tableSQL(c)
-	d.apply(catalog.Change{Put: c})
-	return nil
-}
-
-func (s *Session) dropConstraint(d *ddlState, a *parser.AlterCmd, o, c *catalog.Object) error {
-	if i := slices.IndexFunc(o.Checks, func(x catalog.Check) bool { return x.Name == a.NewName }); i >= 0 {
-		c.Checks = slices.Delete(slices.Clone(o.Checks), i, i+1)
-		c.SQL = tableSQL(c)
-		d.apply(catalog.Change{Put: c})
-		return nil
-	}
-	keys, names := uniqueKeys(o)
-	for i, name := range names {
-		if name != a.NewName {
-			continue
-		}
-		if len(o.PrimaryKey) > 0 && i == 0 {
-			c.PrimaryKey = nil
-			return s.rewriteRows(d, o, c, func(b columnar.Batch) (columnar.Batch, error) { return b, nil })
-		}
-		c.Unique = slices.DeleteFunc(slices.Clone(o.Unique), func(u []int) bool { return slices.Equal(u, keys[i]) })
-		c.SQL = tableSQL(c)
-		d.apply(catalog.Change{Put: c})
-		return nil
-	}
-	if a.IfExists {
-		return nil
-	}
-	return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" of relation \"%s\" does not exist", a.NewName, o.Name)
-}
-
-// rewriteTable adds, drops or retypes a column.
-func (s *Session) rewriteTable(ctx context.Context, d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object, col int) error {
-	if err := s.lock(ctx, o); err != nil {
-		return err
-	}
-	if users := s.viewUsers(d, o); len(users) > 0 && a.Action != parser.AlterAddColumn {
-		return dependError(o, a.Column, users[0])
-	}
-	outs := plan.Refs(planColumns(o))
-	switch a.Action {
-	case parser.AlterAddColumn:
-		def, err := s.column(p.stmt.Text, a.ColumnDef)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(o.Columns, func(x catalog.Column) bool { return x.Name == def.Name }) {
-			if a.IfNotExists {
-				return nil
-			}
-			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", def.Name, o.Name)
-		}
-		if users := s.viewUsers(d, o); len(users) > 0 {
-			// A view keeps reading the columns it knows; its dataflow is made anew
-			// over the rewritten table.
-			for _, u := range d.cat.Closure(o.ID) {
-				if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex {
-					d.rebuilt[u.ID] = true
-				}
-			}
-		}
-		var val expr.Expr
-		if a.ColumnDef.Default != nil {
-			val, err = planner.BindExpr(s.bindContext(nil), p.stmt.Text, a.ColumnDef.Default, nil, "DEFAULT expressions", def.Type)
-		} else {
-			val = nullConst(def)
-		}
-		if err != nil {
-			return err
-		}
-		c.Columns = append(c.Columns, def)
-		outs = append(outs, val)
-	case parser.AlterDropColumn:
-		if slices.Contains(o.PrimaryKey, col) && !a.Cascade {
-			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop column %s of table %s because its primary key depends on it", a.Column, o.Name).
-				WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-		}
-		outs = slices.Delete(outs, col, col+1)
-		dropColumn(c, col)
-		for _, u := range d.cat.Users(o.ID) {
-			if u.Kind != catalog.KindIndex {
-				continue
-			}
-			if slices.Contains(u.Key, col) {
-				d.apply(catalog.Change{Drop: u.ID})
-				continue
-			}
-			nu := *u
-			nu.Key = shiftKey(u.Key, col)
-			d.apply(catalog.Change{Put: &nu})
-		}
-	case parser.AlterColumnType:
-		t, err := planner.ResolveType(s.bindContext(nil), p.stmt.Text, a.Type)
-		if err != nil {
-			return err
-		}
-		if a.Expr != nil {
-			outs[col], err = planner.BindExpr(s.bindContext(nil), p.stmt.Text, a.Expr, o, "transform expressions", t)
-		} else {
-			outs[col], err = expr.Coerce(outs[col], t, expr.CastAssignment, a.Pos)
-		}
-		if err != nil {
-			return err
-		}
-		c.Columns[col].Type = t
-	}
-	prog, err := expr.Compile(expr.MapFilterProject{Outputs: outs})
-	if err != nil {
-		return err
-	}
-	return s.rewriteRows(d, o, c, func(b columnar.Batch) (columnar.Batch, error) {
-		out, _, errs := prog.Apply(s.exprContext(), &b, nil)
-		if len(errs) > 0 {
-			return out, errs[0].Err
-		}
-		return out, s.checkRows(c, out)
-	})
-}
-
-// dropColumn takes a column out of a table's definition, with the constraints
-// that use it.
-func dropColumn(c *catalog.Object, col int) {
-	c.Columns = slices.Delete(c.Columns, col, col+1)
-	c.PrimaryKey = shiftKey(c.PrimaryKey, col)
-	var us [][]int
-	for _, u := range c.Unique {
-		if n := shiftKey(u, col); n != nil {
-			us = append(us, n)
-		}
-	}
-	c.Unique = us
-}
-
-// rewriteRows gives a table a new form: its rows go through f into a new
-// collection, which replaces the old one when the transaction commits.
-func (s *Session) rewriteRows(d *ddlState, o, c *catalog.Object, f func(columnar.Batch) (columnar.Batch, error)) error {
-	var rows []*dataflow.Delta
-	if err := s.eachRow(o, func(dl *dataflow.Delta) error {
-		n := cloneDelta(dl)
-		out, err := f(n.Batch)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, &dataflow.Delta{Batch: out, Diffs: n.Diffs})
-		return nil
-	}); err != nil {
-		return err
-	}
-	s.tx.writes = slices.DeleteFunc(s.tx.writes, func(w tableWrite) bool { return w.id == o.ID })
-	for _, r := range rows {
-		s.tx.write(o.ID, r)
-	}
-	c.SQL = tableSQL(c)
-	d.rebuilt[o.ID] = true
-	for _, u := range d.cat.Closure(o.ID) {
-		if u.Kind == catalog.KindIndex || u.Kind == catalog.KindMaterializedView {
-			d.rebuilt[u.ID] = true
-		}
-	}
-	d.apply(catalog.Change{Put: c})
-	for _, u := range d.cat.Users(o.ID) {
-		if u.Kind == catalog.KindIndex && u.Table == o.ID {
-			nu := *u
-			nu.Columns = c.Columns
-			d.apply(catalog.Change{Put: &nu})
-		}
-	}
-	return nil
-}
-
-// shiftKey is a key after a column is gone; nil if the column was in it.
-func shiftKey(key []int, col int) []int {
-	if slices.Contains(key, col) {
-		return nil
-	}
-	out := slices.Clone(key)
-	for i, k := range out {
-		if k > col {
-			out[i]--
-		}
-	}
-	return out
-}
-
-func (s *Session) comment(d *ddlState, n *parser.CommentOn) error {
-	text := ""
-	if n.Comment != nil {
-		text = *n.Comment
-	}
-	if n.Kind == parser.ObjectColumn {
-		o := d.cat.Resolve(catalog.KindTable, n.Name.Schema, n.Name.Name, s.relationPath())
-		if o == nil {
-			return undefinedRelation(n.Name.Schema, n.Name.Name)
-		}
-		c := *o
-		c.Columns = slices.Clone(o.Columns)
-		i := slices.IndexFunc(c.Columns, func(x catalog.Column) bool { return x.Name == n.Column })
-		if i < 0 {
-			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", n.Column, o.Name)
-		}
-		c.Columns[i].Comment = text
-		d.apply(catalog.Change{Put: &c})
-		return nil
-	}
-	if _, ok := kindOf(n.Kind); !ok {
-		return nil
-	}
-	o, err := s.find(d, n.Kind, n.Name)
-	if err != nil {
-		return err
-	}
-	c := *o
-	c.Comment = text
-	d.apply(catalog.Change{Put: &c})
-	return nil
-}
-
-// planColumns are a relation's columns as a plan has them.
-func planColumns(o *catalog.Object) []plan.Column {
-	out := make([]plan.Column, len(o.Columns))
-	for i, c := range o.Columns {
-		out[i] = plan.Column{Name: c.Name, Type: c.Type, NotNull: c.NotNull}
-	}
-	return out
-}
-
-func nullConst(c catalog.Column) expr.Expr {
-	b := columnar.NewBuilder(c.Type.Kind(), 1)
-	b.Null()
-	return &expr.Const{Val: b.Build(), Typ: c.Type}
 }

@@ -445,7 +445,7 @@ func (s *Session) createSource(ctx context.Context, d *ddlState, p *prepared, n 
 		all, users := d.cat.DropSet([]*catalog.Object{exists}, nil)
 		if len(users) > 0 {
 			describe := s.describer(d)
-			return stillNeeded(describe, describe(exists), users)
+			return stillNeeded(describe, describe(exists), users, nil)
 		}
 		for _, x := range all {
 			d.apply(catalog.Change{Drop: x.ID})

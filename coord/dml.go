@@ -4,50 +4,199 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/pgwire"
 	"github.com/streamdb/streamdb/sql/expr"
-	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/planner/plan"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // maxWriteBytes bounds what one transaction may write, as it is kept in memory
 // and in one log record.
 const maxWriteBytes = 512 << 20
 
-// execDML runs INSERT, UPDATE or DELETE.
-func (s *Session) execDML(ctx context.Context, p *prepared, bound planner.Bound, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
-	var t *catalog.Object
-	var ret *planner.Returning
-	verb := ""
-	switch b := bound.(type) {
-	case *planner.Insert:
-		t, ret, verb = b.Table, b.Returning, "INSERT"
-	case *planner.Update:
-		t, ret, verb = b.Table, b.Returning, "UPDATE"
-	case *planner.Delete:
-		t, ret, verb = b.Table, b.Returning, "DELETE"
+// optimizeWrite optimizes the plans of a statement that changes tables.
+func (s *Session) optimizeWrite(w *planner.Write) (err error) {
+	opts := s.optimizeOptions()
+	if w.Rel, err = planner.Optimize(w.Rel, opts); err != nil {
+		return err
 	}
-	if err := s.writable(t, verb); err != nil {
+	if w.Conflict != nil && w.Conflict.Rel != nil {
+		if w.Conflict.Rel, err = planner.Optimize(w.Conflict.Rel, opts); err != nil {
+			return err
+		}
+	}
+	if w.Returning != nil && w.Returning.Rel != nil {
+		if w.Returning.Rel, err = planner.Optimize(w.Returning.Rel, opts); err != nil {
+			return err
+		}
+	}
+	return s.optimizeSteps(w.Steps)
+}
+
+func (s *Session) optimizeSteps(steps []planner.Step) (err error) {
+	for i := range steps {
+		if st := &steps[i]; st.Write != nil {
+			err = s.optimizeWrite(st.Write)
+		} else {
+			st.Query, err = planner.Optimize(st.Query, s.optimizeOptions())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRun is the run of one statement that changes tables: its parts see the
+// database as it was before.
+type writeRun struct {
+	*writer
+	params []*expr.Const
+	reader *reader
+}
+
+// newWriteRun locks the tables that the writes change and takes a snapshot of
+// all that the statement reads.
+func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, queries []plan.Rel, params []*expr.Const) (*writeRun, error) {
+	var lock []*catalog.Object
+	for _, w := range writes {
+		if err := s.writable(w.Table, w.Kind.String()); err != nil {
+			return nil, err
+		}
+		for _, k := range w.Actions {
+			if err := s.writable(w.Table, k.String()); err != nil {
+				return nil, err
+			}
+		}
+		if (w.Kind != planner.WriteInsert || len(w.Table.Keys()) > 0) && !slices.Contains(lock, w.Table) {
+			lock = append(lock, w.Table)
+		}
+		queries = append(queries, w.Rel)
+		if w.Conflict != nil && w.Conflict.Rel != nil {
+			queries = append(queries, w.Conflict.Rel)
+		}
+		if w.Returning != nil && w.Returning.Rel != nil {
+			queries = append(queries, w.Returning.Rel)
+		}
+	}
+	slices.SortFunc(lock, func(a, b *catalog.Object) int { return int(a.ID) - int(b.ID) })
+	for _, t := range lock {
+		if err := s.lock(ctx, t, true); err != nil {
+			return nil, err
+		}
+	}
+	r, err := s.openReader(ctx, true, queries...)
+	if err != nil {
+		return nil, err
+	}
+	return &writeRun{writer: &writer{s: s, ctx: ctx}, params: params, reader: r}, nil
+}
+
+// stepWrites are the writes among the steps of a statement, and their queries.
+func stepWrites(steps []planner.Step) (writes []*planner.Write, queries []plan.Rel) {
+	for _, st := range steps {
+		if st.Write != nil {
+			writes = append(writes, st.Write)
+		} else {
+			queries = append(queries, st.Query)
+		}
+	}
+	return writes, queries
+}
+
+// execWrite runs INSERT, UPDATE, DELETE or MERGE.
+func (s *Session) execWrite(ctx context.Context, p *prepared, b *planner.Write, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
+	writes, queries := stepWrites(b.Steps)
+	run, err := s.newWriteRun(ctx, append(writes, b), queries, params)
+	if err != nil {
 		return "", err
 	}
-	if verb != "INSERT" || len(t.PrimaryKey) > 0 || len(t.Unique) > 0 {
-		if err := s.lock(ctx, t); err != nil {
+	defer run.reader.close()
+	if err := run.steps(b.Steps); err != nil {
+		return "", err
+	}
+	n, out, err := run.write(b)
+	if err != nil {
+		return "", err
+	}
+	if err := run.references(); err != nil {
+		return "", err
+	}
+	if b.Returning != nil {
+		if err := w.Begin(p.columns); err != nil {
+			return "", err
+		}
+		if err := w.Rows(out, 0, out.N); err != nil {
 			return "", err
 		}
 	}
+	tag := b.Kind.String()
+	if b.Kind == planner.WriteInsert {
+		tag += " 0"
+	}
+	return tag + " " + strconv.Itoa(n), nil
+}
+
+// execWritingQuery runs a SELECT whose WITH changes tables.
+func (s *Session) execWritingQuery(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
+	writes, queries := stepWrites(q.Steps)
+	run, err := s.newWriteRun(ctx, writes, append(queries, p.rel), params)
+	if err != nil {
+		return "", err
+	}
+	defer run.reader.close()
+	if err := run.steps(q.Steps); err != nil {
+		return "", err
+	}
+	rows, err := run.query(p.rel)
+	if err != nil {
+		return "", err
+	}
+	if err := run.references(); err != nil {
+		return "", err
+	}
+	if err := w.Begin(p.columns); err != nil {
+		return "", err
+	}
+	return "SELECT " + strconv.Itoa(rows.N), w.Rows(firstCols(rows, len(p.columns)), 0, rows.N)
+}
+
+// steps runs the WITH queries of the statement and keeps what they return.
+func (r *writeRun) steps(steps []planner.Step) error {
+	for _, st := range steps {
+		var out *columnar.Batch
+		var err error
+		if st.Write != nil {
+			_, out, err = r.write(st.Write)
+		} else {
+			out, err = r.query(st.Query)
+		}
+		if err != nil {
+			return err
+		}
+		if out != nil {
+			r.reader.give(st.ID, firstCols(out, len(st.Cols)))
+		}
+	}
+	return nil
+}
+
+// query runs a plan over the statement's snapshot and keeps its rows.
+func (r *writeRun) query(rel plan.Rel) (*columnar.Batch, error) {
+	if len(r.params) > 0 {
+		rel = plan.BindParams(rel, r.params)
+	}
 	var parts []columnar.Batch
 	size := 0
-	err := s.runQuery(ctx, p.rel, params, true, func(b *columnar.Batch) error {
+	err := render.RunOnce(r.ctx, rel, r.reader, render.Options{Once: true, Exec: r.s.c.exec, Context: r.reader.ctx}, func(b *columnar.Batch) error {
 		parts = append(parts, *b)
 		if size += b.MemSize(); size > maxWriteBytes {
 			return pgerror.New(pgerror.ConfigurationLimitExceeded, "the statement writes more than %d MiB at once", maxWriteBytes>>20).
@@ -55,36 +204,8 @@ func (s *Session) execDML(ctx context.Context, p *prepared, bound planner.Bound,
 		}
 		return nil
 	})
-	if err != nil {
-		return "", err
-	}
-	rows := concatParts(p.rel, parts)
-	width := len(t.Columns)
-	if verb == "UPDATE" || verb == "DELETE" {
-		if rows, err = s.oncePerRow(ctx, p, t, rows); err != nil {
-			return "", err
-		}
-	}
-	switch verb {
-	case "INSERT":
-		err = s.insertRows(ctx, t, columnar.Batch{Cols: rows.Cols[:width], N: rows.N})
-	case "UPDATE":
-		err = s.updateRows(ctx, t, columnar.Batch{Cols: rows.Cols[:width], N: rows.N}, columnar.Batch{Cols: rows.Cols[width : 2*width], N: rows.N})
-	case "DELETE":
-		s.tx.write(t.ID, &dataflow.Delta{Batch: columnar.Batch{Cols: rows.Cols[:width], N: rows.N}, Diffs: repeatDiff(-1, rows.N)})
-	}
-	if err != nil {
-		return "", err
-	}
-	if ret != nil {
-		if err := s.returning(ret, p.columns, params, &rows, w); err != nil {
-			return "", err
-		}
-	}
-	if verb == "INSERT" {
-		verb = "INSERT 0"
-	}
-	return verb + " " + strconv.Itoa(rows.N), nil
+	out := concatParts(rel, parts)
+	return &out, err
 }
 
 // concatParts puts the parts of a result together.
@@ -93,6 +214,9 @@ func concatParts(rel plan.Rel, parts []columnar.Batch) columnar.Batch {
 		return parts[0]
 	}
 	cols := rel.Columns()
+	if len(parts) > 0 {
+		cols = cols[:len(parts[0].Cols)]
+	}
 	kinds := make([]columnar.Kind, len(cols))
 	for i, c := range cols {
 		kinds[i] = c.Type.Kind()
@@ -104,24 +228,247 @@ func concatParts(rel plan.Rel, parts []columnar.Batch) columnar.Batch {
 	return columnar.ConcatBatches(kinds, ptrs...)
 }
 
-func repeatDiff(d int64, n int) []int64 {
-	out := make([]int64, n)
-	for i := range out {
-		out[i] = d
+// write carries out one INSERT, UPDATE, DELETE or MERGE. It gives the number of
+// rows and what RETURNING returns (nil without one).
+func (r *writeRun) write(b *planner.Write) (int, *columnar.Batch, error) {
+	rows, err := r.query(b.Rel)
+	if err != nil {
+		return 0, nil, err
 	}
-	return out
+	var done columnar.Batch // the rows that RETURNING is over
+	n := len(b.Table.Columns)
+	if b.Joined {
+		if *rows, err = r.once(b.Table, *rows, nil); err != nil {
+			return 0, nil, err
+		}
+	}
+	switch b.Kind {
+	case planner.WriteInsert:
+		done, err = r.insertRows(b, rows)
+	case planner.WriteUpdate:
+		old := part(*rows, 0, n)
+		var fresh columnar.Batch
+		if fresh, err = r.s.generate(b.Table, part(*rows, n, 2*n)); err == nil {
+			err = r.replace(b.Table, &old, fresh)
+			done = columnar.Batch{Cols: append(slices.Clone(fresh.Cols), rows.Cols[2*n:]...), N: rows.N}
+		}
+	case planner.WriteDelete:
+		r.delete(b.Table, part(*rows, 0, n))
+		done = *rows
+	case planner.WriteMerge:
+		done, err = r.merge(b, *rows)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if b.Returning == nil {
+		return done.N, nil, nil
+	}
+	out, err := r.returning(b.Returning, &done)
+	return done.N, out, err
+}
+
+// part is some of the columns of rows.
+func part(rows columnar.Batch, from, to int) columnar.Batch {
+	return columnar.Batch{Cols: rows.Cols[from:to:to], N: rows.N}
+}
+
+// project evaluates expressions over rows.
+func (r *writeRun) project(exprs []expr.Expr, rows *columnar.Batch) (columnar.Batch, error) {
+	outs := exprs
+	if len(r.params) > 0 {
+		outs = make([]expr.Expr, len(exprs))
+		for i, e := range exprs {
+			outs[i] = expr.BindParams(e, r.params)
+		}
+	}
+	prog, err := expr.Compile(expr.MapFilterProject{Outputs: outs})
+	if err != nil {
+		return columnar.Batch{}, err
+	}
+	out, _, errs := prog.Apply(r.reader.ctx, rows, nil)
+	if len(errs) > 0 {
+		return out, errs[0].Err
+	}
+	return out, nil
+}
+
+// insertRows carries out INSERT and gives the rows inserted or updated.
+func (r *writeRun) insertRows(b *planner.Write, source *columnar.Batch) (columnar.Batch, error) {
+	rows, err := r.project(b.Row, source)
+	if err != nil {
+		return rows, err
+	}
+	if rows, err = r.s.generate(b.Table, rows); err != nil {
+		return rows, err
+	}
+	if b.Conflict != nil {
+		return r.onConflict(b, rows)
+	}
+	return rows, r.insert(b.Table, rows)
+}
+
+// returning computes the RETURNING rows over the rows that were changed.
+func (r *writeRun) returning(ret *planner.Returning, rows *columnar.Batch) (*columnar.Batch, error) {
+	if ret.Rel == nil {
+		out, err := r.project(ret.Exprs, rows)
+		return &out, err
+	}
+	r.reader.give(ret.Input, numbered(*rows))
+	out, err := r.query(ret.Rel)
+	if err != nil {
+		return nil, err
+	}
+	return firstCols(out, len(ret.Exprs)), nil
+}
+
+// numbered is rows with their numbers as a further column.
+func numbered(rows columnar.Batch) *columnar.Batch {
+	nums := make([]int64, rows.N)
+	for i := range nums {
+		nums[i] = int64(i)
+	}
+	return &columnar.Batch{Cols: append(slices.Clone(rows.Cols), columnar.FromSlice(nums, nil)), N: rows.N}
+}
+
+// once keeps, of the rows of a join with the table whose columns come first,
+// one for each row that the table has: a row is changed once, whatever it joins
+// to. again, if not nil, is the error for a row that comes more often.
+func (r *writeRun) once(t *catalog.Object, rows columnar.Batch, again func() error) (columnar.Batch, error) {
+	ts := columnTypes(t.Columns, allColumns(t))
+	count := make(map[string]int64, rows.N)
+	keys := make([]string, rows.N)
+	var twice []int // a row of each key that comes more than once
+	for i := range rows.N {
+		keys[i] = string(exactKey(nil, &rows, ts, i))
+		if count[keys[i]]++; count[keys[i]] == 2 {
+			twice = append(twice, i)
+		}
+	}
+	if len(twice) == 0 {
+		return rows, nil
+	}
+	// What comes more than once may be there more than once, without a key.
+	left := make(map[string]int64, len(twice))
+	for _, i := range twice {
+		left[keys[i]] = 1
+	}
+	if len(t.PrimaryKey) == 0 {
+		if err := r.multiplicities(t, rows, twice, keys, left); err != nil {
+			return rows, err
+		}
+	}
+	var keep []uint32
+	for i := range rows.N {
+		x := keys[i]
+		if count[x] > 1 {
+			if left[x] == 0 {
+				if again != nil {
+					return rows, again()
+				}
+				continue
+			}
+			left[x]--
+		}
+		keep = append(keep, uint32(i))
+	}
+	return rows.Gather(keep), nil
+}
+
+// multiplicities finds how often some rows are in the table.
+func (r *writeRun) multiplicities(t *catalog.Object, rows columnar.Batch, at []int, keys []string, left map[string]int64) error {
+	key := allColumns(t)
+	ts := columnTypes(t.Columns, key)
+	idx := make([]uint32, len(at))
+	for k, i := range at {
+		idx[k] = uint32(i)
+		left[keys[i]] = 0
+	}
+	some := part(rows, 0, len(key))
+	some = some.Gather(idx)
+	want := newKeySet(ts, &some, key, nil)
+	var buf []byte
+	return r.s.withKeys(r.ctx, t, key, want, func(_ string, b *columnar.Batch, i int, d dataflow.Diff) {
+		buf = exactKey(buf[:0], b, ts, i)
+		if _, ok := left[string(buf)]; ok {
+			left[string(buf)] += d
+		}
+	})
+}
+
+// merge carries out the actions of MERGE, row by row in the order of their kinds.
+func (r *writeRun) merge(b *planner.Write, rows columnar.Batch) (columnar.Batch, error) {
+	n := len(b.Table.Columns)
+	last := len(rows.Cols) - 1
+	of := map[planner.WriteKind][]uint32{}
+	var touched []uint32
+	actions := rows.Cols[last].Int32s()
+	for i := range rows.N {
+		k := b.Actions[actions[i]-1]
+		of[k] = append(of[k], uint32(i))
+		if k != planner.WriteInsert {
+			touched = append(touched, uint32(i))
+		}
+	}
+	if _, err := r.once(b.Table, rows.Gather(touched), func() error {
+		return pgerror.New(pgerror.CardinalityViolation, "MERGE command cannot affect row a second time").
+			WithHint("Ensure that not more than one source row matches any one target row.")
+	}); err != nil {
+		return rows, err
+	}
+	fresh, err := r.s.generate(b.Table, part(rows, n, 2*n))
+	if err != nil {
+		return rows, err
+	}
+	gone := part(rows, 0, n)
+	del := gone.Gather(of[planner.WriteDelete])
+	r.delete(b.Table, del)
+	old, upd := gone.Gather(of[planner.WriteUpdate]), fresh.Gather(of[planner.WriteUpdate])
+	if err := r.replace(b.Table, &old, upd); err != nil {
+		return rows, err
+	}
+	ins := fresh.Gather(of[planner.WriteInsert])
+	if err := r.insert(b.Table, ins); err != nil {
+		return rows, err
+	}
+	if b.Returning == nil {
+		return columnar.Batch{N: rows.N}, nil
+	}
+	// The rows for RETURNING, in the order of the join.
+	name := columnar.NewBuilder(columnar.KindBytes, rows.N)
+	done := columnar.Batch{N: rows.N}
+	for c := range n {
+		v := columnar.NewBuilder(fresh.Cols[c].Kind(), rows.N)
+		for i := range rows.N {
+			if b.Actions[actions[i]-1] == planner.WriteDelete {
+				v.AppendFrom(gone.Cols[c], i)
+			} else {
+				v.AppendFrom(fresh.Cols[c], i)
+			}
+		}
+		done.Cols = append(done.Cols, v.Build())
+	}
+	for i := range rows.N {
+		name.String(b.Actions[actions[i]-1].String())
+	}
+	done.Cols = append(append(done.Cols, rows.Cols[2*n:last]...), name.Build())
+	return done, nil
 }
 
 // writable checks that a relation is a table that can be written now.
 func (s *Session) writable(t *catalog.Object, verb string) error {
-	prep := map[string]string{"INSERT": "insert into", "UPDATE": "update", "DELETE": "delete from", "TRUNCATE": "truncate", "COPY": "copy to"}[verb]
+	prep := map[string]string{"INSERT": "insert into", "UPDATE": "update", "DELETE": "delete from", "TRUNCATE": "truncate", "COPY": "copy to", "MERGE": "merge into"}[verb]
 	switch {
 	case t.Kind == catalog.KindVirtual:
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
 	case t.Kind == catalog.KindMaterializedView && verb == "TRUNCATE":
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
+	case t.Kind == catalog.KindMaterializedView && verb == "TRUNCATE":
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindMaterializedView:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
+	case t.Kind == catalog.KindSequence:
+		return pgerror.New(pgerror.WrongObjectType, "cannot change sequence \"%s\"", t.Name)
 	case t.Kind == catalog.KindView:
 		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", prep, t.Name).
 			WithDetail("Views are not automatically updatable.")
@@ -130,327 +477,32 @@ func (s *Session) writable(t *catalog.Object, verb string) error {
 			WithHint("Only tables can be written; a source gets its rows from outside.")
 	}
 	tx := s.beginTx()
-	if tx.readOnly {
+	if tx.readOnly && !temporary(t) {
 		return pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", verb)
 	}
-	if t.AppendOnly && verb != "INSERT" && verb != "COPY" {
+	if t.AppendOnly && verb != "INSERT" && verb != "COPY" && verb != "MERGE" {
 		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s append-only table \"%s\"", prep, t.Name)
 	}
 	return nil
 }
 
-// lock takes a table's write lock. In a transaction that reads at one epoch
-// throughout, a table that has changed since is a conflict.
-func (s *Session) lock(ctx context.Context, t *catalog.Object) error {
+// lock takes a table's lock, alone or shared. In a transaction that reads at one
+// epoch throughout, a table that has changed since is a conflict.
+func (s *Session) lock(ctx context.Context, t *catalog.Object, alone bool) error {
 	if d := s.set.duration("lock_timeout"); d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, pgerror.New(pgerror.LockNotAvailable, "canceling statement due to lock timeout"))
 		defer cancel()
 	}
-	if err := s.c.locks.acquire(ctx, s.tx, t.ID); err != nil {
+	if err := s.c.locks.acquire(ctx, s.tx, t.ID, alone); err != nil {
 		return err
 	}
-	if s.tx.pinned != 0 {
+	if s.tx.pinned != 0 && alone {
 		if coll := s.c.collection(t.ID); coll != nil && dataflow.Epoch(coll.lastAt.Load()) > s.tx.pinned {
 			return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
 		}
 	}
 	return nil
-}
-
-// insertRows checks new rows and adds them to the transaction.
-func (s *Session) insertRows(ctx context.Context, t *catalog.Object, rows columnar.Batch) error {
-	if rows.N == 0 {
-		return nil
-	}
-	if err := s.checkRows(t, rows); err != nil {
-		return err
-	}
-	if err := s.checkUnique(ctx, t, nil, rows); err != nil {
-		return err
-	}
-	s.tx.write(t.ID, &dataflow.Delta{Batch: rows})
-	return nil
-}
-
-// updateRows checks the new rows and replaces the old ones by them.
-func (s *Session) updateRows(ctx context.Context, t *catalog.Object, old, rows columnar.Batch) error {
-	if rows.N == 0 {
-		return nil
-	}
-	if err := s.checkRows(t, rows); err != nil {
-		return err
-	}
-	if err := s.checkUnique(ctx, t, &old, rows); err != nil {
-		return err
-	}
-	s.tx.write(t.ID, &dataflow.Delta{Batch: old, Diffs: repeatDiff(-1, old.N)})
-	s.tx.write(t.ID, &dataflow.Delta{Batch: rows})
-	return nil
-}
-
-// checkRows enforces NOT NULL and CHECK.
-func (s *Session) checkRows(t *catalog.Object, rows columnar.Batch) error {
-	for c, col := range t.Columns {
-		v := rows.Cols[c]
-		if !(col.NotNull || slices.Contains(t.PrimaryKey, c)) || !v.HasNulls() {
-			continue
-		}
-		for i := range rows.N {
-			if v.Null(i) {
-				e := pgerror.New(pgerror.NotNullViolation, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", col.Name, t.Name).
-					WithDetail("Failing row contains %s.", s.rowText(t, rows, i))
-				e.Schema, e.Table, e.Column = t.Schema, t.Name, col.Name
-				return e
-			}
-		}
-	}
-	for _, ck := range t.Checks {
-		x, err := parser.ParseExpr(ck.Expr)
-		if err != nil {
-			return err
-		}
-		e, err := planner.BindExpr(s.bindContext(nil), ck.Expr, &x, t, "check constraints", types.Bool)
-		if err != nil {
-			return err
-		}
-		prog, err := expr.Compile(expr.MapFilterProject{Outputs: []expr.Expr{e}})
-		if err != nil {
-			return err
-		}
-		out, _, errs := prog.Apply(s.exprContext(), &rows, nil)
-		if len(errs) > 0 {
-			return errs[0].Err
-		}
-		ok := out.Cols[0].Bools()
-		for i := range rows.N {
-			if !ok[i] && !out.Cols[0].Null(i) {
-				e := pgerror.New(pgerror.CheckViolation, "new row for relation \"%s\" violates check constraint \"%s\"", t.Name, ck.Name).
-					WithDetail("Failing row contains %s.", s.rowText(t, rows, i))
-				e.Schema, e.Table, e.Constraint = t.Schema, t.Name, ck.Name
-				return e
-			}
-		}
-	}
-	return nil
-}
-
-// rowText shows a row in an error's detail.
-func (s *Session) rowText(t *catalog.Object, rows columnar.Batch, i int) string {
-	var b []byte
-	b = append(b, '(')
-	opts := s.TextOptions()
-	for c := range t.Columns {
-		if c > 0 {
-			b = append(b, ", "...)
-		}
-		if rows.Cols[c].Null(i) {
-			b = append(b, "null"...)
-			continue
-		}
-		v := types.AppendText(nil, t.Columns[c].Type, rows.Cols[c], i, opts)
-		if len(v) > 64 {
-			v = append(v[:64:64], "..."...)
-		}
-		b = append(b, v...)
-	}
-	return string(append(b, ')'))
-}
-
-// uniqueKeys are the keys that a table enforces, with the names of their constraints.
-func uniqueKeys(t *catalog.Object) (keys [][]int, names []string) {
-	if len(t.PrimaryKey) > 0 {
-		keys, names = append(keys, t.PrimaryKey), append(names, t.Name+"_pkey")
-	}
-	for _, u := range t.Unique {
-		n := t.Name
-		for _, c := range u {
-			n += "_" + t.Columns[c].Name
-		}
-		keys, names = append(keys, u), append(names, n+"_key")
-	}
-	return keys, names
-}
-
-// checkUnique enforces the primary key and unique constraints of new rows
-// against the table, the transaction's own changes, and each other. old are
-// the rows that they replace.
-func (s *Session) checkUnique(ctx context.Context, t *catalog.Object, old *columnar.Batch, rows columnar.Batch) error {
-	keys, names := uniqueKeys(t)
-	for k, key := range keys {
-		count := map[string]int{}
-		var enc []byte
-		encode := func(b *columnar.Batch, i int) (string, bool) {
-			enc = enc[:0]
-			for _, c := range key {
-				if b.Cols[c].Null(i) {
-					return "", false
-				}
-				enc = types.AppendSortKey(enc, t.Columns[c].Type, b.Cols[c], i)
-			}
-			return string(enc), true
-		}
-		wanted := map[string]int{} // key → a row that has it
-		for i := range rows.N {
-			if x, ok := encode(&rows, i); ok {
-				count[x]++
-				wanted[x] = i
-			}
-		}
-		add := func(d *dataflow.Delta, sign int) {
-			for i := range d.N {
-				if x, ok := encode(&d.Batch, i); ok {
-					if _, want := wanted[x]; want {
-						count[x] += sign * int(d.Diff(i))
-					}
-				}
-			}
-		}
-		if old != nil {
-			add(&dataflow.Delta{Batch: *old}, -1)
-		}
-		for _, d := range s.tx.pending(t.ID) {
-			add(d, 1)
-		}
-		if err := s.existing(ctx, t, key, rows, wanted, func(d *dataflow.Delta) { add(d, 1) }); err != nil {
-			return err
-		}
-		for x, n := range count {
-			if n > 1 {
-				return s.uniqueViolation(t, key, names[k], rows, wanted[x])
-			}
-		}
-	}
-	return nil
-}
-
-func (s *Session) uniqueViolation(t *catalog.Object, key []int, name string, rows columnar.Batch, i int) error {
-	cols, vals := make([]string, len(key)), make([]string, len(key))
-	for j, c := range key {
-		cols[j] = t.Columns[c].Name
-		vals[j] = string(types.AppendText(nil, t.Columns[c].Type, rows.Cols[c], i, s.TextOptions()))
-	}
-	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates unique constraint \"%s\"", name).
-		WithDetail("Key (%s)=(%s) already exists.", strings.Join(cols, ", "), strings.Join(vals, ", "))
-	e.Schema, e.Table, e.Constraint = t.Schema, t.Name, name
-	return e
-}
-
-// existing gives the committed rows that may have one of the wanted keys: by
-// lookup where the table is arranged by the key, else all of them.
-func (s *Session) existing(ctx context.Context, t *catalog.Object, key []int, rows columnar.Batch, wanted map[string]int, f func(*dataflow.Delta)) error {
-	coll := s.c.collection(t.ID)
-	if coll == nil || s.rewritten(t.ID) {
-		return nil
-	}
-	sn, err := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())
-	if err != nil || sn == nil {
-		return err
-	}
-	defer sn.Release()
-	byKey := slices.Equal(key, coll.key)
-	for _, c := range key {
-		byKey = byKey && bitwiseEqual(t.Columns[c].Type)
-	}
-	if byKey {
-		vecs := make([]*columnar.Vec, len(key))
-		for j, c := range key {
-			vecs[j] = rows.Cols[c]
-		}
-		for _, i := range wanted {
-			if d := sn.Lookup(vecs, i); d != nil {
-				f(d)
-			}
-		}
-		return nil
-	}
-	sn.Scan(func(d *dataflow.Delta) bool {
-		f(d)
-		return ctx.Err() == nil
-	})
-	return ctx.Err()
-}
-
-// oncePerRow drops the pairs by which a join would change one row more than
-// once (UPDATE … FROM and DELETE … USING take the first match, as PostgreSQL
-// takes any).
-func (s *Session) oncePerRow(ctx context.Context, p *prepared, t *catalog.Object, rows columnar.Batch) (columnar.Batch, error) {
-	n, ok := p.stmt.Node.(*parser.Postgres)
-	if !ok || rows.N == 0 {
-		return rows, nil
-	}
-	if u := n.Stmt.GetUpdateStmt(); u != nil && len(u.FromClause) == 0 {
-		return rows, nil
-	}
-	if d := n.Stmt.GetDeleteStmt(); d != nil && len(d.UsingClause) == 0 {
-		return rows, nil
-	}
-	all := make([]int, len(t.Columns))
-	for i := range all {
-		all[i] = i
-	}
-	var enc []byte
-	encode := func(b *columnar.Batch, i int) string {
-		enc = enc[:0]
-		for _, c := range all {
-			if b.Cols[c].Null(i) {
-				enc = append(enc, 0)
-				continue
-			}
-			enc = types.AppendText(append(enc, 1), t.Columns[c].Type, b.Cols[c], i, nil)
-			enc = append(enc, 0xff)
-		}
-		return string(enc)
-	}
-	have := map[string]int64{}
-	for i := range rows.N {
-		have[encode(&rows, i)] = 0
-	}
-	count := func(d *dataflow.Delta) {
-		for i := range d.N {
-			x := encode(&d.Batch, i)
-			if c, ok := have[x]; ok {
-				have[x] = c + d.Diff(i)
-			}
-		}
-	}
-	if err := s.existing(ctx, t, nil, rows, nil, count); err != nil {
-		return rows, err
-	}
-	for _, d := range s.tx.pending(t.ID) {
-		count(d)
-	}
-	var keep []uint32
-	for i := range rows.N {
-		if x := encode(&rows, i); have[x] > 0 {
-			have[x]--
-			keep = append(keep, uint32(i))
-		}
-	}
-	return rows.Gather(keep), nil
-}
-
-// returning computes and sends the RETURNING rows.
-func (s *Session) returning(ret *planner.Returning, cols []pgwire.Column, params []*expr.Const, rows *columnar.Batch, w pgwire.ResultWriter) error {
-	outs := ret.Exprs
-	if len(params) > 0 {
-		outs = make([]expr.Expr, len(ret.Exprs))
-		for i, e := range ret.Exprs {
-			outs[i] = expr.BindParams(e, params)
-		}
-	}
-	prog, err := expr.Compile(expr.MapFilterProject{Outputs: outs})
-	if err != nil {
-		return err
-	}
-	out, _, errs := prog.Apply(s.exprContext(), rows, nil)
-	if len(errs) > 0 {
-		return errs[0].Err
-	}
-	if err := w.Begin(cols); err != nil {
-		return err
-	}
-	return w.Rows(&out, 0, out.N)
 }
 
 // tableOf finds a table by a range variable.
@@ -479,34 +531,6 @@ func (s *Session) relationPath() []string {
 	return append([]string{catalog.SchemaPgCatalog}, path...)
 }
 
-// truncate deletes all rows of tables.
-func (s *Session) truncate(ctx context.Context, n *pg.TruncateStmt) error {
-	for _, r := range n.Relations {
-		t, err := s.tableOf(r.GetRangeVar())
-		if err != nil {
-			return err
-		}
-		if err := s.writable(t, "TRUNCATE"); err != nil {
-			return err
-		}
-		if err := s.lock(ctx, t); err != nil {
-			return err
-		}
-		var gone []*dataflow.Delta
-		if err := s.existing(ctx, t, nil, columnar.Batch{}, nil, func(d *dataflow.Delta) { gone = append(gone, cloneDelta(d)) }); err != nil {
-			return err
-		}
-		for _, d := range append(gone, s.tx.pending(t.ID)...) {
-			neg := make([]int64, d.N)
-			for i := range neg {
-				neg[i] = -d.Diff(i)
-			}
-			s.tx.write(t.ID, &dataflow.Delta{Batch: d.Batch, Diffs: neg})
-		}
-	}
-	return nil
-}
-
 func (s *Session) lockTables(ctx context.Context, n *pg.LockStmt) error {
 	if s.tx == nil || !s.tx.block {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "LOCK TABLE can only be used in transaction blocks")
@@ -519,7 +543,7 @@ func (s *Session) lockTables(ctx context.Context, n *pg.LockStmt) error {
 		if n.Mode < 3 || t.Kind != catalog.KindTable {
 			continue // shared modes do not conflict with snapshots
 		}
-		if err := s.lock(ctx, t); err != nil {
+		if err := s.lock(ctx, t, true); err != nil {
 			return err
 		}
 	}

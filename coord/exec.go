@@ -20,6 +20,9 @@ import (
 func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
 	switch b := p.bound.(type) {
 	case *planner.Query:
+		if len(b.Steps) > 0 {
+			return s.execWritingQuery(ctx, p, b, params, w)
+		}
 		if p.asOf == nil {
 			return s.execQuery(ctx, p, params, w)
 		}
@@ -29,8 +32,8 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 			return err
 		})
 		return tag, err
-	case *planner.Insert, *planner.Update, *planner.Delete:
-		return s.execDML(ctx, p, b, params, w)
+	case *planner.Write:
+		return s.execWrite(ctx, p, b, params, w)
 	}
 	switch n := p.stmt.Node.(type) {
 	case *parser.Postgres:
@@ -122,9 +125,9 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 	case st.GetDeallocateStmt() != nil:
 		return s.deallocate(st.GetDeallocateStmt())
 	case st.GetDiscardStmt() != nil:
-		return s.discard(st.GetDiscardStmt())
+		return s.discard(ctx, st.GetDiscardStmt())
 	case st.GetTruncateStmt() != nil:
-		return "TRUNCATE TABLE", s.truncate(ctx, st.GetTruncateStmt())
+		return "TRUNCATE TABLE", s.truncate(ctx, st.GetTruncateStmt(), w)
 	case st.GetCheckPointStmt() != nil:
 		return "CHECKPOINT", s.c.Checkpoint(ctx)
 	case st.GetLockStmt() != nil:
@@ -151,7 +154,9 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 	case st.GetDoStmt() != nil:
 		return "", pgerror.Unsupported("DO")
 	case st.GetConstraintsSetStmt() != nil:
-		return "SET CONSTRAINTS", nil
+		return "SET CONSTRAINTS", s.setConstraints(ctx, st.GetConstraintsSetStmt())
+	case isDDL(st):
+		return s.execDDL(ctx, p, w)
 	case st.GetGrantStmt() != nil:
 		if st.GetGrantStmt().IsGrant {
 			return "GRANT", nil
@@ -409,7 +414,7 @@ func (s *Session) deallocate(n *pg.DeallocateStmt) (string, error) {
 	return "DEALLOCATE", nil
 }
 
-func (s *Session) discard(n *pg.DiscardStmt) (string, error) {
+func (s *Session) discard(ctx context.Context, n *pg.DiscardStmt) (string, error) {
 	switch n.Target {
 	case pg.DiscardMode_DISCARD_ALL:
 		if s.tx != nil && s.tx.block {
@@ -422,13 +427,21 @@ func (s *Session) discard(n *pg.DiscardStmt) (string, error) {
 				delete(s.portals, name)
 			}
 		}
+		s.beginTx()
+		if err := s.discardTemp(ctx); err != nil {
+			return "", err
+		}
 		return "DISCARD ALL", s.set.reset("all")
 	case pg.DiscardMode_DISCARD_PLANS:
 		return "DISCARD PLANS", nil
 	case pg.DiscardMode_DISCARD_SEQUENCES:
+		s.seqMu.Lock()
+		s.values, s.lastSeq = nil, 0
+		s.seqMu.Unlock()
 		return "DISCARD SEQUENCES", nil
 	}
-	return "DISCARD TEMP", nil
+	s.beginTx()
+	return "DISCARD TEMP", s.discardTemp(ctx)
 }
 
 // constBatch makes a batch of text rows, for statements that answer with a

@@ -58,14 +58,10 @@ func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (
 		if berr != nil {
 			return "", berr
 		}
-		switch b := b.(type) {
-		case *planner.Insert:
-			rel = b.Rel
-		case *planner.Update:
-			rel = b.Rel
-		case *planner.Delete:
-			rel = b.Rel
+		if w, ok := b.(*planner.Write); ok {
+			rel = w.Rows()
 		}
+
 	}
 	if err != nil {
 		return "", err

@@ -296,7 +296,7 @@ func (s *Session) showIndexes(cat *catalog.Snapshot, n *parser.Show) ([]pgwire.C
 		}
 	}
 	for _, o := range cat.Objects() {
-		if o.Kind != catalog.KindIndex || on != nil && o.Table != on.ID {
+		if o.Kind != catalog.KindIndex || on != nil && o.Table != on.ID || o.Index != nil && o.Index.Internal {
 			continue
 		}
 		t := cat.ByID(o.Table)

@@ -52,7 +52,11 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 			c.mu.Unlock()
 		}
 	case catalog.KindMaterializedView, catalog.KindIndex:
-		coll = c.newViewCollection(o, kinds, key)
+		if o.Index != nil {
+			coll = c.newKeyIndex(o)
+		} else {
+			coll = c.newViewCollection(o, kinds, key)
+		}
 	default:
 		return nil, nil
 	}
@@ -90,9 +94,16 @@ func (c *Coordinator) forget(o *catalog.Object) {
 	coll := c.collections[o.ID]
 	delete(c.collections, o.ID)
 	delete(c.upserts, o.ID)
+	if c.catalog.Load().ByID(o.ID) == nil {
+		delete(c.sequences, o.ID)
+		delete(c.loggedSequences, o.ID)
+	}
 	h := c.hydrations[o.ID]
 	c.mu.Unlock()
 	delete(c.positions, o.ID)
+	if o.Index != nil {
+		c.forgetKeyIndex(o)
+	}
 	if h != nil {
 		h.stop()
 	}

@@ -54,7 +54,7 @@ func (s *Session) analyze(p *prepared) error {
 		p.asOf = n.Query.AsOf
 		return s.analyzeBound(p)
 	case *parser.Postgres:
-		if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil {
+		if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil || n.Stmt.GetMergeStmt() != nil {
 			return s.analyzeBound(p)
 		}
 	}
@@ -84,19 +84,17 @@ func (s *Session) analyzeBound(p *prepared) error {
 	case *planner.Query:
 		p.params = b.Params
 		p.columns = resultColumns(b.Columns)
-		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
-		if p.asOf == nil {
+		if p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions()); err == nil {
+			err = s.optimizeSteps(b.Steps)
+		}
+		if p.asOf == nil && len(b.Steps) == 0 && err == nil {
 			p.point = pointOf(p.rel)
 		}
-	case *planner.Insert:
+	case *planner.Write:
 		p.params, p.columns = b.Params, returningColumns(b.Returning)
-		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
-	case *planner.Update:
-		p.params, p.columns = b.Params, returningColumns(b.Returning)
-		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
-	case *planner.Delete:
-		p.params, p.columns = b.Params, returningColumns(b.Returning)
-		p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions())
+		if err = s.optimizeWrite(b); err == nil {
+			p.rel = b.Rel
+		}
 	}
 	return err
 }
@@ -169,8 +167,11 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 	add(id, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
 	for _, u := range cat.Users(id) {
 		if u.Kind == catalog.KindIndex && u.Table == id {
+			if u.Index != nil && u.Index.Encoded {
+				continue
+			}
 			if coll := s.c.collection(u.ID); coll != nil && coll.isReady() && coll.failed.Load() == nil {
-				add(u.ID, u.Key, false)
+				add(u.ID, u.Key, u.Index != nil && u.Index.Unique)
 			}
 		}
 	}
@@ -191,16 +192,27 @@ func bitwiseEqual(t types.Type) bool {
 // session's own transaction on top.
 type reader struct {
 	s     *Session
-	tx    *txn
 	ctx   *expr.Context
 	snaps map[plan.ObjectID]*trace.TraceSnapshot
+	// writes are the transaction's changes that it sees; given the relations that
+	// exist only while the statement runs.
+	writes []tableWrite
+	given  map[plan.ObjectID]*columnar.Batch
 }
 
-// openReader takes snapshots of the objects that rel reads. write says that
+// give adds a relation that exists only while the statement runs.
+func (r *reader) give(id plan.ObjectID, rows *columnar.Batch) {
+	if r.given == nil {
+		r.given = map[plan.ObjectID]*columnar.Batch{}
+	}
+	r.given[id] = rows
+}
+
+// openReader takes snapshots of the objects that rels read. write says that
 // the read is for a write: it sees what is applied though not yet durable, and
 // may not be told to the client before its own commit.
-func (s *Session) openReader(ctx context.Context, rel plan.Rel, write bool) (*reader, error) {
-	ids := readIDs(rel)
+func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) (*reader, error) {
+	ids := readIDs(rels)
 	for {
 		e, err := s.chooseEpoch(ctx, ids, write)
 		if err != nil {
@@ -278,32 +290,37 @@ func (s *Session) asOf(ctx context.Context, p *prepared, f func() error) error {
 	return f()
 }
 
-// readIDs lists the collections that a plan reads, with the indexes that it
-// looks up.
-func readIDs(rel plan.Rel) []plan.ObjectID {
+// readIDs lists the collections that plans read, with the indexes that they
+// look up.
+func readIDs(rels []plan.Rel) []plan.ObjectID {
 	var ids []plan.ObjectID
-	plan.Walk(rel, func(r plan.Rel) bool {
-		if g, ok := r.(*plan.Get); ok {
-			id := g.ID
-			if g.Lookup != nil {
-				id = g.Lookup.Index
+	for _, rel := range rels {
+		plan.Walk(rel, func(r plan.Rel) bool {
+			if g, ok := r.(*plan.Get); ok && !planner.Transient(g.ID) {
+				id := g.ID
+				if g.Lookup != nil {
+					id = g.Lookup.Index
+				}
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
 			}
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	return ids
 }
 
 func (s *Session) tryReader(ids []plan.ObjectID, e dataflow.Epoch) (*reader, error) {
-	r := &reader{s: s, tx: s.tx, ctx: s.exprContext(), snaps: make(map[plan.ObjectID]*trace.TraceSnapshot, len(ids))}
+	r := &reader{s: s, ctx: s.exprContext(), snaps: make(map[plan.ObjectID]*trace.TraceSnapshot, len(ids))}
 	r.ctx.Epoch = e
+	if s.tx != nil {
+		r.writes = s.tx.writes[:len(s.tx.writes):len(s.tx.writes)]
+	}
 	for _, id := range ids {
 		coll := s.c.collection(id)
 		if coll == nil {
-			if s.c.virtual[id] != nil || s.ownObject(id) {
+			if o := s.snapshot().ByID(id); o != nil && o.Kind == catalog.KindSequence || s.c.virtual[id] != nil || s.ownObject(id) {
 				continue
 			}
 			r.close()
@@ -335,7 +352,7 @@ func (s *Session) expand() func(o *catalog.Object) bool {
 	cat := s.snapshot()
 	var stale func(id plan.ObjectID) bool
 	stale = func(id plan.ObjectID) bool {
-		if s.ownObject(id) || s.rewritten(id) || len(tx.pending(id)) > 0 {
+		if s.ownObject(id) || s.rewritten(id) || tx.written[id] {
 			return true
 		}
 		o := cat.ByID(id)
@@ -371,6 +388,14 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 			}
 			return yield(selectCols(d, get), nil)
 		}
+		if b := r.given[get.ID]; b != nil {
+			give(&dataflow.Delta{Batch: *b})
+			return
+		}
+		if o := r.s.snapshot().ByID(get.ID); o != nil && o.Kind == catalog.KindSequence {
+			give(&dataflow.Delta{Batch: *r.s.sequenceRow(o)})
+			return
+		}
 		if vt := r.s.c.virtual[get.ID]; vt != nil {
 			b, err := vt.rows(r.s)
 			if err != nil {
@@ -394,11 +419,9 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 				return
 			}
 		}
-		if r.tx != nil {
-			for _, d := range r.tx.pending(get.ID) {
-				if !give(d) {
-					return
-				}
+		for _, w := range r.writes {
+			if w.id == get.ID && !give(w.delta) {
+				return
 			}
 		}
 	}
@@ -448,7 +471,7 @@ func (s *Session) runQuery(ctx context.Context, rel plan.Rel, params []*expr.Con
 	if len(params) > 0 {
 		rel = plan.BindParams(rel, params)
 	}
-	r, err := s.openReader(ctx, rel, write)
+	r, err := s.openReader(ctx, write, rel)
 	if err != nil {
 		return err
 	}
@@ -511,7 +534,7 @@ func (s *Session) stream(rel plan.Rel, params []*expr.Const) (*rowStream, error)
 	if len(params) > 0 {
 		rel = plan.BindParams(rel, params)
 	}
-	r, err := s.openReader(ctx, rel, false)
+	r, err := s.openReader(ctx, false, rel)
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -639,7 +662,7 @@ func countTag(tag string, n int64) string {
 // few of the rows it returns are wanted.
 func returns(bound any) bool {
 	switch bound.(type) {
-	case *planner.Insert, *planner.Update, *planner.Delete:
+	case *planner.Write:
 		return true
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
@@ -22,6 +23,7 @@ const (
 	entryCatalog   = 4 // JSON of []catalog.Change
 	entrySnapshot  = 5 // source id: its snapshot is complete
 	entryTruncate  = 6 // object id: all its rows go
+	entrySequence  = 7 // object id, JSON of sequenceState
 	maxRecordBytes = 1 << 30
 )
 
@@ -30,6 +32,7 @@ type change struct {
 	id     plan.ObjectID
 	upsert bool // raw records for the object's upsert state
 	clear  bool // all rows of the object go; no delta
+	temp   bool // of a temporary table: not in the log
 	delta  *dataflow.Delta
 }
 
@@ -39,10 +42,11 @@ type record struct {
 	catalog   []catalog.Change
 	positions map[plan.ObjectID]sources.Position
 	snapshots []plan.ObjectID
+	sequences map[plan.ObjectID]sequenceState
 }
 
 func (r *record) empty() bool {
-	return len(r.changes) == 0 && len(r.catalog) == 0 && len(r.positions) == 0 && len(r.snapshots) == 0
+	return len(r.changes) == 0 && len(r.catalog) == 0 && len(r.positions) == 0 && len(r.snapshots) == 0 && len(r.sequences) == 0
 }
 
 // headerBytes is a tag and a length (4 bytes each) and an object id (8).
@@ -62,14 +66,17 @@ func (r *record) encode(dst []byte) ([]byte, error) {
 			dst = append(dst, 0)
 		}
 	}
-	if len(r.catalog) > 0 {
-		j, err := json.Marshal(r.catalog)
+	if stored := slices.DeleteFunc(slices.Clone(r.catalog), func(c catalog.Change) bool { return c.Temporary }); len(stored) > 0 {
+		j, err := json.Marshal(stored)
 		if err != nil {
 			return nil, fmt.Errorf("encode catalog changes: %w", err)
 		}
 		entry(entryCatalog, 0, func(d []byte) []byte { return append(d, j...) })
 	}
 	for _, c := range r.changes {
+		if c.temp {
+			continue
+		}
 		tag := uint32(entryDelta)
 		if c.upsert {
 			tag = entryUpsert
@@ -86,6 +93,13 @@ func (r *record) encode(dst []byte) ([]byte, error) {
 			return nil, fmt.Errorf("encode source position: %w", err)
 		}
 		entry(entryPosition, id, func(d []byte) []byte { return append(d, j...) })
+	}
+	for id, st := range r.sequences {
+		j, err := json.Marshal(st)
+		if err != nil {
+			return nil, fmt.Errorf("encode sequence: %w", err)
+		}
+		entry(entrySequence, id, func(d []byte) []byte { return append(d, j...) })
 	}
 	for _, id := range r.snapshots {
 		entry(entrySnapshot, id, func(d []byte) []byte { return d })
@@ -108,7 +122,7 @@ func alignedCopy(b []byte) []byte {
 // decodeRecord reads a record. It copies src, which need not be aligned.
 func decodeRecord(src []byte) (*record, error) {
 	b := alignedCopy(src)
-	r := &record{positions: map[plan.ObjectID]sources.Position{}}
+	r := &record{positions: map[plan.ObjectID]sources.Position{}, sequences: map[plan.ObjectID]sequenceState{}}
 	for len(b) > 0 {
 		if len(b) < headerBytes {
 			return nil, errRecord
@@ -147,6 +161,12 @@ func (r *record) decodeEntry(tag uint32, id plan.ObjectID, body []byte) error {
 		}
 	case entryTruncate:
 		r.changes = append(r.changes, change{id: id, clear: true})
+	case entrySequence:
+		var st sequenceState
+		if err := json.Unmarshal(body, &st); err != nil {
+			return fmt.Errorf("decode sequence: %w", err)
+		}
+		r.sequences[id] = st
 	case entrySnapshot:
 		r.snapshots = append(r.snapshots, id)
 	default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,18 +22,27 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Session is one client session; see pgwire.Session for who calls what.
 type Session struct {
-	c         *Coordinator
-	info      pgwire.ConnInfo
-	user      string
-	set       *settings
-	tx        *txn
-	stmts     map[string]*prepared
-	portals   map[string]*portal
+	c       *Coordinator
+	info    pgwire.ConnInfo
+	user    string
+	set     *settings
+	tx      *txn
+	stmts   map[string]*prepared
+	portals map[string]*portal
+	rules   map[plan.ObjectID]*rules
+	// tempSchema is the schema of the session's temporary objects, once it has any.
+	tempSchema string
+	onCommit   bool // some of them are emptied or dropped at a commit
+
+	seqMu     sync.Mutex
+	values    map[plan.ObjectID]int64 // the last value got from each sequence
+	lastSeq   plan.ObjectID
 	lastWrite dataflow.Epoch
 	changed   []string // settings to report with the next result
 	started   time.Time
@@ -42,6 +52,7 @@ type Session struct {
 	textCat     *catalog.Snapshot
 	path        []string // search_path resolved, of pathVersion and pathCat
 	pathKey     string
+	userSchemas []string // path without the temporary objects that are implied
 	pathVersion int
 	pathCat     *catalog.Snapshot
 
@@ -76,6 +87,7 @@ func (c *Coordinator) Connect(_ context.Context, params map[string]string, info 
 			s.startupSetting(k, v)
 		}
 	}
+	s.tempSchema = fmt.Sprintf("pg_temp_%d", info.PID)
 	s.set.onEdit = func(name string) { s.changed = append(s.changed, name) }
 	c.mu.Lock()
 	c.sessions[s] = struct{}{}
@@ -171,6 +183,7 @@ func (s *Session) Close() {
 	for _, p := range s.portals {
 		p.close()
 	}
+	s.dropTemporary()
 	s.c.advisory.release(s, true, true)
 	s.c.mu.Lock()
 	delete(s.c.sessions, s)
@@ -562,29 +575,44 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 		ParamTypes: declared,
 		Session:    s.exprContext(),
 		Expand:     s.expand(),
+		TempSchema: s.tempSchema,
 	}
 }
 
-// searchPath is the session's search_path with "$user" resolved. It is not to
-// be changed.
+// searchPath is where unqualified relations are looked up: the session's
+// search_path with "$user" and pg_temp resolved, after its temporary objects
+// unless the path names them. It is not to be changed.
 func (s *Session) searchPath() []string {
 	cat := s.snapshot()
 	if s.pathVersion == s.set.version && s.pathCat == cat {
 		return s.path
 	}
-	out := make([]string, 0, len(s.set.path))
+	out := []string{s.tempSchema}
 	for _, p := range s.set.path {
-		if p == "$user" {
+		switch p {
+		case "$user":
 			if cat.Schema(s.user) == nil {
 				continue
 			}
 			p = s.user
+		case catalog.SchemaTemp:
+			p = s.tempSchema
 		}
 		out = append(out, p)
+	}
+	s.userSchemas = out[1:]
+	if !s.hasTemp() || slices.Contains(s.userSchemas, s.tempSchema) {
+		out = s.userSchemas
 	}
 	s.path, s.pathKey = out, fmt.Sprintf("%q", out)
 	s.pathVersion, s.pathCat = s.set.version, cat
 	return out
+}
+
+// userPath is the search path without the temporary objects that are implied.
+func (s *Session) userPath() []string {
+	s.searchPath()
+	return s.userSchemas
 }
 
 // searchPathKey is the search path as one string, to compare.
@@ -606,9 +634,9 @@ func (s *Session) setConfig(name, value string, local bool) (string, error) {
 func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
 		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
-		SearchPath: s.searchPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
+		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID),
-		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s},
+		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s},
 	}
 	if v, _ := s.set.get("bytea_output"); v == "escape" {
 		x.ByteaEscape = true

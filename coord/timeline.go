@@ -250,6 +250,12 @@ func merge(reqs []*request) *record {
 		m.changes = append(m.changes, r.changes...)
 		m.catalog = append(m.catalog, r.catalog...)
 		m.snapshots = append(m.snapshots, r.snapshots...)
+		for id, st := range r.sequences {
+			if m.sequences == nil {
+				m.sequences = map[plan.ObjectID]sequenceState{}
+			}
+			m.sequences[id] = st
+		}
 		for id, p := range r.positions {
 			old := m.positions[id]
 			if old == nil {

@@ -2,6 +2,8 @@ package coord
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -26,6 +28,14 @@ type txn struct {
 	writes []tableWrite // in order
 	ddl    *ddlState
 	saves  []savepoint
+	// written are the tables of the writes, and maybe of such as were taken back.
+	written map[plan.ObjectID]bool
+	// keyed finds the writes by keys.
+	keyed map[pendingKey]*pendingIndex
+	// constraints is what SET CONSTRAINTS says, by name ("" for all): deferred or
+	// not; later are the checks that are put off.
+	constraints map[string]bool
+	later       []laterCheck
 }
 
 // tableWrite is changes that a statement made to a table.
@@ -38,9 +48,15 @@ type tableWrite struct {
 type savepoint struct {
 	name   string
 	writes int
+	later  int // checks put off
 	set    int // length of the settings' undo list
 	ddl    int // length of the catalog changes
 	cat    *catalog.Snapshot
+	// rebuilt and sequences are those of the catalog changes; writesKept, if not
+	// nil, the writes as they were, as a rewritten table changes them.
+	rebuilt    map[plan.ObjectID]bool
+	sequences  map[plan.ObjectID]*sequence
+	writesKept []tableWrite
 }
 
 // ddlState is the catalog changes of a transaction. It holds the ddl token.
@@ -51,12 +67,39 @@ type ddlState struct {
 	// rebuilt are views whose plan changes though their id does not.
 	rebuilt map[plan.ObjectID]bool
 	secrets map[plan.ObjectID][]byte
+	// sequences are those that begin anew when the transaction commits.
+	sequences map[plan.ObjectID]*sequence
 }
 
 // write adds changes to a table.
 func (tx *txn) write(id plan.ObjectID, d *dataflow.Delta) {
 	if d.N > 0 {
 		tx.writes = append(tx.writes, tableWrite{id, d})
+		if tx.written == nil {
+			tx.written = map[plan.ObjectID]bool{}
+		}
+		tx.written[id] = true
+	}
+}
+
+// keepWrites saves the writes for the savepoints, before those of a table are
+// put in another form.
+func (tx *txn) keepWrites() {
+	for i := range tx.saves {
+		if sp := &tx.saves[i]; sp.writesKept == nil {
+			sp.writesKept = slices.Clone(tx.writes[:sp.writes])
+			if sp.writesKept == nil {
+				sp.writesKept = []tableWrite{}
+			}
+		}
+	}
+}
+
+// undo takes back the writes after the first n. Who reads those before keeps them.
+func (tx *txn) undo(n int) {
+	if n < len(tx.writes) {
+		tx.writes = tx.writes[:n:n]
+		tx.keyed = nil
 	}
 }
 
@@ -105,7 +148,10 @@ func (s *Session) commitTx(ctx context.Context) error {
 		s.rollbackTx()
 		return nil
 	}
-	err := s.enter(ctx, tx)
+	err := s.beforeCommit(ctx)
+	if err == nil {
+		err = s.enter(ctx, tx)
+	}
 	s.finishTx(tx, err == nil)
 	if err != nil {
 		return err
@@ -124,13 +170,19 @@ func (s *Session) enter(ctx context.Context, tx *txn) error {
 		return nil
 	}
 	r := &request{}
+	cat := s.snapshot()
 	for _, w := range tx.writes {
-		r.changes = append(r.changes, change{id: w.id, delta: w.delta})
+		o := cat.ByID(w.id)
+		if o == nil {
+			continue // dropped since
+		}
+		r.changes = append(r.changes, change{id: w.id, delta: w.delta, temp: o.Temporary})
 	}
 	if tx.ddl != nil {
 		if err := s.c.enterDDL(r, tx.ddl); err != nil {
 			return err
 		}
+		s.c.enterSequences(r, tx.ddl)
 	}
 	r.measure()
 	// The locks are given up when the order of commits is fixed; later writers
@@ -195,6 +247,9 @@ func (s *Session) beginDDL(ctx context.Context) (*ddlState, error) {
 
 // apply adds catalog changes to the transaction.
 func (d *ddlState) apply(changes ...catalog.Change) {
+	for i := range changes {
+		changes[i].Temporary = d.temporary(&changes[i])
+	}
 	d.changes = append(d.changes, changes...)
 	d.cat = d.cat.Apply(changes...)
 }
@@ -202,9 +257,10 @@ func (d *ddlState) apply(changes ...catalog.Change) {
 // savepoint statements.
 
 func (s *Session) savepoint(name string) {
-	sp := savepoint{name: name, writes: len(s.tx.writes), set: len(s.set.undo)}
+	sp := savepoint{name: name, writes: len(s.tx.writes), later: len(s.tx.later), set: len(s.set.undo)}
 	if s.tx.ddl != nil {
 		sp.ddl, sp.cat = len(s.tx.ddl.changes), s.tx.ddl.cat
+		sp.rebuilt, sp.sequences = maps.Clone(s.tx.ddl.rebuilt), maps.Clone(s.tx.ddl.sequences)
 	}
 	s.tx.saves = append(s.tx.saves, sp)
 }
@@ -238,13 +294,22 @@ func (s *Session) rollbackTo(name string) error {
 	}
 	sp := s.tx.saves[i]
 	s.tx.saves = s.tx.saves[:i+1]
-	s.tx.writes = s.tx.writes[:sp.writes]
+	if sp.writesKept != nil {
+		s.tx.writes, s.tx.keyed = sp.writesKept, nil
+	} else {
+		s.tx.undo(sp.writes)
+	}
+	s.tx.later = s.tx.later[:min(sp.later, len(s.tx.later))]
 	s.tx.failed = false
 	s.set.rollbackTo(sp.set, false)
 	if d := s.tx.ddl; d != nil {
 		d.changes = d.changes[:sp.ddl]
+		d.rebuilt, d.sequences = maps.Clone(sp.rebuilt), maps.Clone(sp.sequences)
 		if d.cat = sp.cat; d.cat == nil {
 			d.cat = s.c.catalog.Load()
+		}
+		if d.rebuilt == nil {
+			d.rebuilt = map[plan.ObjectID]bool{}
 		}
 	}
 	return nil

@@ -202,7 +202,7 @@ func constraintDefCall(c *call) result {
 	if x == nil {
 		return none
 	}
-	return text(x.def(len(c.args) > 1 && c.args[1] == "t"))
+	return text(x.def(len(c.args) > 1 && c.args[1] == "t", func(r *rel) string { return c.r.relName(c.m, r) }))
 }
 
 func procCall(f func(p *proc) string) func(c *call) result {

@@ -38,7 +38,7 @@ func classes(m *model, _ Env, f *filler) {
 		switch rs[i].kind {
 		case 'i':
 			return amBtree
-		case 'v':
+		case 'v', 'S':
 			return 0
 		}
 		return amHeap
@@ -50,7 +50,12 @@ func classes(m *model, _ Env, f *filler) {
 		return rs[i].oid
 	})
 	f.bool("relhasindex", func(i int) bool { return len(rs[i].indexes) > 0 })
-	f.all(byte('p'), "relpersistence")
+	f.char("relpersistence", func(i int) byte {
+		if o := rs[i].owner(); o != nil && o.Temporary {
+			return 't'
+		}
+		return 'p'
+	})
 	f.char("relkind", func(i int) byte { return rs[i].kind })
 	f.int("relnatts", func(i int) int64 { return int64(rs[i].natts()) })
 	f.int("relchecks", func(i int) int64 {
@@ -158,11 +163,36 @@ func attributes(m *model, _ Env, f *filler) {
 	f.char("attstorage", func(i int) byte { return infoOf(as[i].col.Type).Storage })
 	f.bool("attnotnull", func(i int) bool { return as[i].rel.kind == 'r' && as[i].col.NotNull })
 	f.bool("atthasdef", func(i int) bool { return as[i].hasDefault() })
+	f.char("attidentity", func(i int) byte {
+		switch {
+		case as[i].rel.kind != 'r' || as[i].col.Identity == "":
+			return 0
+		case as[i].col.Identity == catalog.IdentityAlways:
+			return 'a'
+		}
+		return 'd'
+	})
+	f.char("attgenerated", func(i int) byte {
+		if as[i].rel.kind == 'r' && as[i].col.Generated != "" {
+			return 's'
+		}
+		return 0
+	})
 	f.all(true, "attislocal")
 	f.oid("attcollation", func(i int) uint32 { return infoOf(as[i].col.Type).Collation })
 }
 
-func (a attr) hasDefault() bool { return a.rel.kind == 'r' && a.col.Default != "" }
+func (a attr) hasDefault() bool {
+	return a.rel.kind == 'r' && a.col.Identity == "" && (a.col.Default != "" || a.col.Generated != "")
+}
+
+// owner is the object that the relation is of, or of whose table it is an index.
+func (r *rel) owner() *catalog.Object {
+	if r.table != nil {
+		return r.table.obj
+	}
+	return r.obj
+}
 
 func (m *model) defaults() []attr {
 	var out []attr
@@ -188,7 +218,7 @@ func attrdefs(m *model, _ Env, f *filler) {
 	f.oid("oid", func(i int) uint32 { return attrdefOID(i) })
 	f.oid("adrelid", func(i int) uint32 { return ds[i].rel.oid })
 	f.int("adnum", func(i int) int64 { return int64(ds[i].num) })
-	f.text("adbin", func(i int) string { return ds[i].col.Default })
+	f.text("adbin", func(i int) string { return ds[i].col.Default + ds[i].col.Generated })
 }
 
 // indexRels are the rows of pg_class that are indexes.
@@ -237,30 +267,58 @@ type constraintRow struct {
 	index *rel   // of a key
 	expr  string // of a check
 	key   []int
+
+	foreign *catalog.ForeignKey
+	ref     *rel // of a foreign key: the table that it refers to
+	invalid bool
+	comment string
 }
 
 // constraints are those of a table.
-func (r *rel) constraints() []constraintRow {
+func (m *model) constraintsOf(r *rel) []constraintRow {
 	if r.table != nil || r.system() {
 		return nil
 	}
 	var out []constraintRow
 	for _, x := range r.indexes {
 		if x.constraint != 0 {
-			out = append(out, constraintRow{oid: x.oid + impliedKey<<24, name: x.name, kind: x.constraint, table: r, index: x, key: x.key})
+			out = append(out, constraintRow{oid: x.oid + impliedKey<<24, name: x.name, kind: x.constraint, table: r, index: x, key: x.key, comment: r.keyComment(x.name)})
 		}
 	}
 	for i, c := range r.obj.Checks {
 		out = append(out, constraintRow{oid: implied(r.oid, impliedCheck+i), name: c.Name, kind: 'c', table: r, expr: c.Expr,
-			key: columnsIn(c.Expr, r.obj.Columns)})
+			key: columnsIn(c.Expr, r.obj.Columns), invalid: c.NotValid, comment: c.Comment})
+	}
+	for i := range r.obj.Foreign {
+		fk := &r.obj.Foreign[i]
+		row := constraintRow{oid: implied(r.oid, min(impliedForeign+i, impliedCheck-1)), name: fk.Name, kind: 'f', table: r,
+			key: fk.Columns, foreign: fk, ref: m.byID[fk.RefTable], invalid: fk.NotValid, comment: fk.Comment}
+		if row.ref != nil {
+			for _, x := range row.ref.indexes {
+				if x.unique && slices.Equal(x.key, fk.RefColumns) {
+					row.index = x
+				}
+			}
+			out = append(out, row)
+		}
 	}
 	return out
+}
+
+// keyComment is the comment on a key of a table.
+func (r *rel) keyComment(name string) string {
+	for _, k := range r.obj.Keys() {
+		if k.Name == name {
+			return k.Comment
+		}
+	}
+	return ""
 }
 
 func (m *model) constraints() []constraintRow {
 	var out []constraintRow
 	for _, r := range m.rels {
-		out = append(out, r.constraints()...)
+		out = append(out, m.constraintsOf(r)...)
 	}
 	return out
 }
@@ -271,7 +329,10 @@ func (m *model) constraint(oid uint32) *constraintRow {
 	if r == nil || oid>>24 < impliedPrimary {
 		return nil
 	}
-	for _, c := range r.constraints() {
+	if r.table != nil { // of a key's index
+		r = r.table
+	}
+	for _, c := range m.constraintsOf(r) {
 		if c.oid == oid {
 			return &c
 		}
@@ -292,6 +353,9 @@ func columnsIn(expr string, cols []catalog.Column) []int {
 	return out
 }
 
+// actionCodes are the letters of what a foreign key does.
+var actionCodes = map[string]byte{"": 'a', "restrict": 'r', "cascade": 'c', "set null": 'n', "set default": 'd'}
+
 func constraints(m *model, _ Env, f *filler) {
 	cs := m.constraints()
 	f.n = len(cs)
@@ -299,7 +363,16 @@ func constraints(m *model, _ Env, f *filler) {
 	f.text("conname", func(i int) string { return cs[i].name })
 	f.oid("connamespace", func(i int) uint32 { return cs[i].table.nsp })
 	f.char("contype", func(i int) byte { return cs[i].kind })
-	f.all(true, "convalidated", "conislocal")
+	f.all(true, "conislocal")
+	f.bool("convalidated", func(i int) bool { return !cs[i].invalid })
+	f.bool("condeferrable", func(i int) bool { return cs[i].foreign != nil && cs[i].foreign.Deferrable })
+	f.bool("condeferred", func(i int) bool { return cs[i].foreign != nil && cs[i].foreign.Deferred })
+	f.oid("confrelid", func(i int) uint32 {
+		if cs[i].ref == nil {
+			return 0
+		}
+		return cs[i].ref.oid
+	})
 	f.oid("conrelid", func(i int) uint32 { return cs[i].table.oid })
 	f.oid("conindid", func(i int) uint32 {
 		if cs[i].index == nil {
@@ -307,7 +380,32 @@ func constraints(m *model, _ Env, f *filler) {
 		}
 		return cs[i].index.oid
 	})
-	f.all(byte(' '), "confupdtype", "confdeltype", "confmatchtype")
+	action := func(name string, of func(f *catalog.ForeignKey) string) {
+		f.char(name, func(i int) byte {
+			if cs[i].foreign == nil {
+				return ' '
+			}
+			return actionCodes[of(cs[i].foreign)]
+		})
+	}
+	action("confupdtype", func(f *catalog.ForeignKey) string { return f.OnUpdate })
+	action("confdeltype", func(f *catalog.ForeignKey) string { return f.OnDelete })
+	f.char("confmatchtype", func(i int) byte {
+		switch {
+		case cs[i].foreign == nil:
+			return ' '
+		case cs[i].foreign.MatchFull:
+			return 'f'
+		}
+		return 's'
+	})
+	f.each("confkey", func(i int, b *columnar.Builder) {
+		if cs[i].foreign == nil {
+			b.Null()
+			return
+		}
+		b.Bytes(attrArray(nil, cs[i].foreign.RefColumns, 1))
+	})
 	f.bool("connoinherit", func(i int) bool { return cs[i].kind != 'c' })
 	f.extend("conkey", func(i int, dst []byte) []byte { return attrArray(dst, cs[i].key, 1) })
 	f.some("conbin", func(i int) string { return cs[i].expr })

@@ -27,22 +27,70 @@ func (r *rel) indexDef(table string) string {
 	if r.unique {
 		s += "UNIQUE "
 	}
-	return s + "INDEX " + quoteIdent(r.name) + " ON " + table + " USING btree (" + r.table.keyNames(r.key) + ")"
+	s += "INDEX " + quoteIdent(r.name) + " ON " + table + " USING btree (" + r.table.keyNames(r.key) + ")"
+	if r.nullsNotDistinct() {
+		s += " NULLS NOT DISTINCT"
+	}
+	return s
+}
+
+// nullsNotDistinct says of the index of a key that NULLs are equal in it.
+func (r *rel) nullsNotDistinct() bool {
+	for _, k := range r.table.obj.Unique {
+		if k.Name == r.name {
+			return k.NullsNotDistinct
+		}
+	}
+	return false
 }
 
 // def is the definition of a constraint as ALTER TABLE ADD takes it; pretty
-// leaves out parentheses that are not needed.
-func (c *constraintRow) def(pretty bool) string {
+// leaves out parentheses that are not needed, name names another table.
+func (c *constraintRow) def(pretty bool, name func(r *rel) string) string {
+	text := ""
 	switch c.kind {
 	case 'p':
-		return "PRIMARY KEY (" + c.table.keyNames(c.key) + ")"
+		text = "PRIMARY KEY (" + c.table.keyNames(c.key) + ")"
 	case 'u':
-		return "UNIQUE (" + c.table.keyNames(c.key) + ")"
+		text = "UNIQUE (" + c.table.keyNames(c.key) + ")"
+		if c.index.nullsNotDistinct() {
+			text = "UNIQUE NULLS NOT DISTINCT (" + c.table.keyNames(c.key) + ")"
+		}
+	case 'f':
+		text = c.foreignDef(name)
+	default:
+		if text = "CHECK ((" + c.expr + "))"; pretty {
+			text = "CHECK (" + c.expr + ")"
+		}
 	}
-	if pretty {
-		return "CHECK (" + c.expr + ")"
+	if c.invalid {
+		text += " NOT VALID"
 	}
-	return "CHECK ((" + c.expr + "))"
+	return text
+}
+
+func (c *constraintRow) foreignDef(name func(r *rel) string) string {
+	f := c.foreign
+	s := "FOREIGN KEY (" + c.table.keyNames(c.key) + ") REFERENCES " + name(c.ref) + "(" + c.ref.keyNames(f.RefColumns) + ")"
+	if f.MatchFull {
+		s += " MATCH FULL"
+	}
+	if f.OnUpdate != "" {
+		s += " ON UPDATE " + strings.ToUpper(f.OnUpdate)
+	}
+	if f.OnDelete != "" {
+		s += " ON DELETE " + strings.ToUpper(f.OnDelete)
+		if f.SetColumns != nil {
+			s += " (" + c.table.keyNames(f.SetColumns) + ")"
+		}
+	}
+	if f.Deferrable {
+		s += " DEFERRABLE"
+	}
+	if f.Deferred {
+		s += " INITIALLY DEFERRED"
+	}
+	return s
 }
 
 // The languages of functions.

@@ -2,8 +2,6 @@ package pgcatalog
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -40,8 +38,8 @@ const (
 	impliedArrayType = 2
 	impliedRule      = 3
 	impliedPrimary   = 4  // the index
-	impliedUnique    = 5  // and following, the indexes
 	impliedKey       = 32 // added to that of its index, the constraint
+	impliedForeign   = 40 // and following
 	impliedCheck     = 70 // and following
 	impliedLast      = 127
 )
@@ -107,6 +105,7 @@ type model struct {
 	rels    []*rel // by OID; indexes that keys imply after the others
 	byOID   map[uint32]*rel
 	byName  map[relName]*rel
+	byID    map[plan.ObjectID]*rel
 	byType  map[uint32]*rel // by the OIDs of row types and their arrays
 	schemas []*catalog.Schema
 
@@ -144,7 +143,7 @@ func newModel(s *catalog.Snapshot) *model {
 	objs := s.Objects()
 	m := &model{
 		snap: s, byOID: make(map[uint32]*rel, 2*len(objs)), byName: make(map[relName]*rel, 2*len(objs)),
-		byType: make(map[uint32]*rel, 2*len(objs)), cached: map[cacheKey]*cacheEntry{}, schemas: s.Schemas(),
+		byType: make(map[uint32]*rel, 2*len(objs)), byID: make(map[plan.ObjectID]*rel, len(objs)), cached: map[cacheKey]*cacheEntry{}, schemas: s.Schemas(),
 	}
 	nsp := map[string]uint32{}
 	for _, sc := range m.schemas {
@@ -162,18 +161,24 @@ func newModel(s *catalog.Snapshot) *model {
 		if r.rowType == 0 {
 			r.rowType, r.arrayType = implied(o.OID, impliedRowType), implied(o.OID, impliedArrayType)
 		}
-		tables[o.ID] = r
+		tables[o.ID], m.byID[o.ID] = r, r
 		m.add(r)
 	}
 	for _, o := range objs {
-		if t := tables[o.Table]; o.Kind == catalog.KindIndex && t != nil {
-			m.addIndex(&rel{obj: o, oid: o.OID, name: o.Name, table: t, key: o.Key, unique: strings.HasPrefix(o.SQL, "CREATE UNIQUE ")})
+		t := tables[o.Table]
+		if o.Kind != catalog.KindIndex || t == nil || o.Index != nil && o.Index.Internal {
+			continue
 		}
+		x := &rel{obj: o, oid: o.OID, name: o.Name, table: t, key: o.Key, unique: o.Index != nil && o.Index.Unique}
+		if o.Index != nil && o.Index.Constraint {
+			x.constraint = 'u'
+		}
+		m.addIndex(x)
 	}
 	slices.SortFunc(m.rels, func(a, b *rel) int { return int(int64(a.oid) - int64(b.oid)) })
 	for _, r := range slices.Clone(m.rels) {
 		if r.table == nil && r.obj.Kind != catalog.KindVirtual {
-			m.addKeys(r)
+			m.addPrimary(r)
 		}
 	}
 	return m
@@ -185,6 +190,8 @@ func relkind(o *catalog.Object) byte {
 		return 'v'
 	case catalog.KindMaterializedView:
 		return 'm'
+	case catalog.KindSequence:
+		return 'S'
 	case catalog.KindVirtual:
 		if s := relationByOID(o.OID); s == nil || s.kind == 'v' {
 			return 'v'
@@ -208,71 +215,21 @@ func (m *model) addIndex(r *rel) {
 	m.add(r)
 }
 
-// addKeys adds the indexes that a relation's keys imply. A unique key that a
-// CREATE UNIQUE INDEX has made is that index.
-func (m *model) addKeys(r *rel) {
+// addPrimary adds the index of a primary key, which has no object of its own.
+func (m *model) addPrimary(r *rel) {
 	o := r.obj
-	if len(o.PrimaryKey) > 0 {
-		m.addIndex(&rel{oid: implied(o.OID, impliedPrimary), name: m.keyName(r, nil, "pkey"), table: r, key: o.PrimaryKey, unique: true, constraint: 'p'})
+	if len(o.PrimaryKey) == 0 {
+		return
 	}
-	used := map[*rel]bool{}
-next:
-	for i, key := range o.Unique {
-		for _, x := range r.indexes {
-			if x.unique && x.obj != nil && !used[x] && slices.Equal(x.key, key) {
-				used[x] = true
-				continue next
-			}
-		}
-		m.addIndex(&rel{oid: implied(o.OID, min(impliedUnique+i, impliedPrimary+impliedKey-1)), name: m.keyName(r, key, "key"), table: r, key: key, unique: true, constraint: 'u'})
+	name := catalog.ObjectName(r.name, "", "pkey")
+	if o.Primary != nil {
+		name = o.Primary.Name
 	}
-}
-
-// keyName names a key as PostgreSQL does: after the table and the columns, with
-// a number if the name is taken.
-func (m *model) keyName(r *rel, key []int, label string) string {
-	var cols strings.Builder
-	for i, k := range key {
-		if i > 0 {
-			cols.WriteByte('_')
-		}
-		cols.WriteString(r.obj.Columns[k].Name)
-	}
-	for n := 0; ; n++ {
-		l := label
-		if n > 0 {
-			l += strconv.Itoa(n)
-		}
-		name := objectName(r.name, cols.String(), l)
-		if m.byName[relName{r.schema, name}] == nil {
-			return name
-		}
-	}
+	m.addIndex(&rel{oid: implied(o.OID, impliedPrimary), name: name, table: r, key: o.PrimaryKey, unique: true, constraint: 'p'})
 }
 
 // maxName is the greatest length of an identifier in bytes.
 const maxName = 63
-
-// objectName joins up to three parts with underscores, the first two cut where
-// the name would be too long, the longer one first.
-func objectName(a, b, label string) string {
-	room := maxName - len(label) - 1
-	if b != "" {
-		room--
-	}
-	for len(a)+len(b) > room {
-		if len(a) > len(b) {
-			a = a[:len(a)-1]
-		} else {
-			b = b[:len(b)-1]
-		}
-	}
-	a, b = strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, "")
-	if b != "" {
-		a += "_" + b
-	}
-	return a + "_" + label
-}
 
 // read is the content of a system relation.
 func (m *model) read(r *relation, e Env) *columnar.Batch {

@@ -63,7 +63,8 @@ func shop() *testEnv {
 			col("tags", types.Text.ArrayType()),
 			col("span", types.Type{OID: types.OIDInterval, Mod: 3080<<16 | 0xffff}),
 		},
-		PrimaryKey: []int{0}, Unique: [][]int{{1, 2}, {1}},
+		PrimaryKey: []int{0}, Primary: &catalog.Key{Name: "orders_pkey", Columns: []int{0}},
+		Unique: []catalog.Key{{Name: "orders_Who_amount_key", Columns: []int{1, 2}, Object: 9}, {Name: "orders_who", Columns: []int{1}, Object: 6, Index: true}},
 		Checks: []catalog.Check{{Name: "orders_amount_check", Expr: "amount > 0 AND 'tags' <> 'x'"}},
 	}
 	source := &catalog.Object{ID: 2, OID: 16386, Schema: "sales", Name: "events", Kind: catalog.KindSource, Columns: []catalog.Column{col("time", types.TimestampTZ)}}
@@ -73,11 +74,13 @@ func shop() *testEnv {
 	mv := &catalog.Object{ID: 5, OID: 16389, Schema: "public", Name: "totals", Kind: catalog.KindMaterializedView, Columns: []catalog.Column{{Name: "n", Type: types.Int8, NotNull: true}},
 		Query: "SELECT count(*) AS n FROM public.orders", Deps: []plan.ObjectID{1}}
 	index := &catalog.Object{ID: 6, OID: 16390, Schema: "public", Name: "orders_who", Kind: catalog.KindIndex, Table: 1, Key: []int{1}, Deps: []plan.ObjectID{1},
-		SQL: `CREATE UNIQUE INDEX orders_who ON public.orders USING btree ("Who")`, Columns: orders.Columns}
+		SQL: `CREATE UNIQUE INDEX orders_who ON public.orders USING btree ("Who")`, Columns: orders.Columns, Index: &catalog.IndexInfo{Unique: true}}
+	key := &catalog.Object{ID: 9, OID: 16393, Schema: "public", Name: "orders_Who_amount_key", Kind: catalog.KindIndex, Table: 1, Key: []int{1, 2}, Deps: []plan.ObjectID{1},
+		Columns: orders.Columns, Index: &catalog.IndexInfo{Unique: true, Constraint: true}}
 	secret := &catalog.Object{ID: 7, OID: 16391, Schema: "public", Name: "pw", Kind: catalog.KindSecret}
 	hidden := &catalog.Object{ID: 8, OID: 16392, Schema: "sales", Name: "orders", Kind: catalog.KindTable, Columns: []catalog.Column{col("x", types.Int4)}}
 	s := baseSnapshot().Apply(catalog.Change{PutSchema: &catalog.Schema{Name: "sales", OID: 16400}})
-	for _, o := range []*catalog.Object{orders, source, sub, view, mv, index, secret, hidden} {
+	for _, o := range []*catalog.Object{orders, source, sub, view, mv, index, key, secret, hidden} {
 		s = s.Apply(catalog.Change{Put: o})
 	}
 	return &testEnv{snap: s, path: []string{"pg_catalog", "public"}, user: "app"}
@@ -183,9 +186,9 @@ func TestRelations(t *testing.T) {
 		{"pg_class", "oid relkind relnatts relchecks relhasindex relhasrules reltuples relam reltype", "relname", "orders", []string{
 			"16385|r|6|1|t|f|10|2|16793601", "16392|r|1|0|f|f|80|2|16793608"}},
 		{"pg_class", "relname relkind relam reltype reltuples", "relkind", "i", []string{
-			"orders_who|i|403|0|10", "orders_pkey|i|403|0|10", `orders_Who_amount_key|i|403|0|10`}},
+			"orders_who|i|403|0|10", `orders_Who_amount_key|i|403|0|10`, "orders_pkey|i|403|0|10"}},
 		{"pg_class", "relname relkind relhasrules reltuples", "relnamespace", "2200", []string{
-			"orders|r|f|10", "open_orders|v|t|0", "totals|m|t|50", "orders_who|i|f|10", "orders_pkey|i|f|10", "orders_Who_amount_key|i|f|10"}},
+			"orders|r|f|10", "open_orders|v|t|0", "totals|m|t|50", "orders_who|i|f|10", "orders_Who_amount_key|i|f|10", "orders_pkey|i|f|10"}},
 		{"pg_class", "relname relkind relnamespace reltype", "oid", "1259", []string{"pg_class|r|11|83"}},
 		{"pg_attribute", "attname atttypid atttypmod attnum attnotnull atthasdef attndims attlen attcollation", "attrelid", "16385", []string{
 			"id|20|-1|1|t|f|0|8|0", "Who|1043|24|2|f|t|0|-1|100", "amount|1700|655366|3|f|f|0|-1|0", "tags|1009|-1|5|f|f|1|-1|100", "span|1186|201916415|6|f|f|0|16|0"}},
@@ -193,9 +196,9 @@ func TestRelations(t *testing.T) {
 		{"pg_attribute", "attname atttypid attnotnull", "attrelid", "2604", []string{"oid|26|t", "adrelid|26|t", "adnum|21|t", "adbin|194|t"}},
 		{"pg_attrdef", "adrelid adnum adbin", "", "", []string{"16385|2|'x'::text"}},
 		{"pg_index", "indexrelid indnatts indisunique indisprimary indkey indclass indoption indcollation", "indrelid", "16385", []string{
-			"16390|1|t|f|2|3126|0|100", "67125249|1|t|t|1|3124|0|0", "83902465|2|t|f|2 3|3126 3125|0 0|100 0"}},
+			"16390|1|t|f|2|3126|0|100", "16393|2|t|f|2 3|3126 3125|0 0|100 0", "67125249|1|t|t|1|3124|0|0"}},
 		{"pg_constraint", "oid conname contype conkey conindid connoinherit conbin", "conrelid", "16385", []string{
-			"603996161|orders_pkey|p|{1}|67125249|t|NULL", "620773377|orders_Who_amount_key|u|{2,3}|83902465|t|NULL",
+			"536887305|orders_Who_amount_key|u|{2,3}|16393|t|NULL", "603996161|orders_pkey|p|{1}|67125249|t|NULL",
 			"1174421505|orders_amount_check|c|{3}|0|f|amount > 0 AND 'tags' <> 'x'"}},
 		{"pg_description", "objoid objsubid description", "classoid", "1259", []string{"16385|0|One row per order", "16385|3|In euros"}},
 		{"pg_type", "oid typtype typrelid typarray typinput", "typname", "orders", []string{"16793601|c|16385|33570817|record_in", "16793608|c|16392|33570824|record_in"}},
@@ -241,9 +244,9 @@ func TestInformationSchema(t *testing.T) {
 			"amount|3|NULL|YES|numeric|NULL|NULL|10|2|NULL|numeric|YES", "tags|5|NULL|YES|ARRAY|NULL|NULL|NULL|NULL|NULL|_text|YES",
 			"span|6|NULL|YES|interval|NULL|NULL|NULL|NULL|DAY TO MINUTE|interval|YES", "x|1|NULL|YES|integer|NULL|NULL|32|0|NULL|int4|YES"}},
 		{"views", "table_name view_definition", "table_schema", "public", []string{"open_orders| SELECT id FROM public.orders;", "totals| SELECT count(*) AS n FROM public.orders;"}},
-		{"table_constraints", "constraint_name constraint_type nulls_distinct", "table_name", "orders", []string{"orders_pkey|PRIMARY KEY|NULL", "orders_Who_amount_key|UNIQUE|YES",
+		{"table_constraints", "constraint_name constraint_type nulls_distinct", "table_name", "orders", []string{"orders_Who_amount_key|UNIQUE|YES", "orders_pkey|PRIMARY KEY|NULL",
 			"orders_amount_check|CHECK|NULL", "2200_16385_1_not_null|CHECK|NULL"}},
-		{"key_column_usage", "constraint_name column_name ordinal_position", "table_name", "orders", []string{"orders_pkey|id|1", "orders_Who_amount_key|Who|1", "orders_Who_amount_key|amount|2"}},
+		{"key_column_usage", "constraint_name column_name ordinal_position", "table_name", "orders", []string{"orders_Who_amount_key|Who|1", "orders_Who_amount_key|amount|2", "orders_pkey|id|1"}},
 		{"constraint_column_usage", "column_name", "constraint_name", "orders_amount_check", []string{"amount"}},
 		{"schemata", "catalog_name schema_owner", "schema_name", "sales", []string{"shop|app"}},
 		{"role_table_grants", "grantee privilege_type with_hierarchy", "table_name", "totals", []string{"app|SELECT|YES"}},
@@ -378,12 +381,12 @@ func TestCall(t *testing.T) {
 		{"pg_get_viewdef 1", "NULL"},
 		{"pg_get_viewdef nosuch", `42P01: relation "nosuch" does not exist`},
 		{"pg_get_indexdef 16390", `CREATE UNIQUE INDEX orders_who ON public.orders USING btree ("Who")`},
-		{"pg_get_indexdef 83902465 2 t", "amount"},
-		{"pg_get_indexdef 83902465 0 t", `CREATE UNIQUE INDEX "orders_Who_amount_key" ON orders USING btree ("Who", amount)`},
+		{"pg_get_indexdef 16393 2 t", "amount"},
+		{"pg_get_indexdef 16393 0 t", `CREATE UNIQUE INDEX "orders_Who_amount_key" ON orders USING btree ("Who", amount)`},
 		{"pg_get_indexdef 16385", "NULL"},
 		{"pg_get_indexdef 67125249", "CREATE UNIQUE INDEX orders_pkey ON public.orders USING btree (id)"},
 		{"pg_get_constraintdef 603996161", "PRIMARY KEY (id)"},
-		{"pg_get_constraintdef 620773377", `UNIQUE ("Who", amount)`},
+		{"pg_get_constraintdef 536887305", `UNIQUE ("Who", amount)`},
 		{"pg_get_constraintdef 1174421505", "CHECK ((amount > 0 AND 'tags' <> 'x'))"},
 		{"pg_get_constraintdef 1174421505 t", "CHECK (amount > 0 AND 'tags' <> 'x')"},
 		{"pg_get_constraintdef 16385", "NULL"},
@@ -411,7 +414,7 @@ func TestCall(t *testing.T) {
 		{"pg_relation_size 16385", "1040"},
 		{"pg_relation_size 16388", "0"},
 		{"pg_relation_size 1", "NULL"},
-		{"pg_total_relation_size 16385", "1360"},
+		{"pg_total_relation_size 16385", "1920"},
 		{"pg_database_size nosuch", `3D000: database "nosuch" does not exist`},
 		{"pg_relation_is_updatable 16385 t", "28"},
 		{"pg_relation_is_updatable 16388 t", "0"},
@@ -462,8 +465,8 @@ func TestNames(t *testing.T) {
 		{long, long, "key", strings.Repeat("a", 29) + "_" + strings.Repeat("a", 29) + "_key"},
 		{long, "b", "key", long + "_b_key"},
 	} {
-		if got := objectName(c.a, c.b, c.label); got != c.want {
-			t.Errorf("objectName(%q, %q, %q) = %q, want %q", c.a, c.b, c.label, got, c.want)
+		if got := catalog.ObjectName(c.a, c.b, c.label); got != c.want {
+			t.Errorf("ObjectName(%q, %q, %q) = %q, want %q", c.a, c.b, c.label, got, c.want)
 		}
 	}
 	for in, want := range map[string]string{"a": "a", "A": `"A"`, "a b": `"a b"`, "select": `"select"`, "name": "name", "1a": `"1a"`, `x"y`: `"x""y"`, "": `""`} {

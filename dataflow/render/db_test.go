@@ -68,12 +68,15 @@ func (d *db) exec(t testing.TB, text string) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		switch b := b.(type) {
-		case *planner.Insert:
-			d.change(t, b.Table.ID, b.Rel, 1)
-		case *planner.Delete:
-			d.change(t, b.Table.ID, b.Rel, -1)
-		case *planner.Update:
-			d.update(t, b)
+		case *planner.Write:
+			switch b.Kind {
+			case planner.WriteInsert:
+				d.change(t, b.Table.ID, b.Rows(), 1)
+			case planner.WriteDelete:
+				d.change(t, b.Table.ID, b.Rows(), -1)
+			case planner.WriteUpdate:
+				d.update(t, b)
+			}
 		default:
 			t.Fatalf("%s: a test cannot %T", text, b)
 		}
@@ -112,7 +115,7 @@ func (d *db) change(t testing.TB, id plan.ObjectID, rel plan.Rel, diff int64) {
 }
 
 // update takes the old rows away and adds the new ones.
-func (d *db) update(t testing.TB, u *planner.Update) {
+func (d *db) update(t testing.TB, u *planner.Write) {
 	tab := d.tables[u.Table.ID]
 	n := len(tab.obj.Columns)
 	halves := [2][]int{}
@@ -120,7 +123,33 @@ func (d *db) update(t testing.TB, u *planner.Update) {
 		halves[i/n] = append(halves[i/n], i)
 	}
 	var ds []*dataflow.Delta
+	left := map[string]int64{} // a row is changed once, whatever it joins to
+	text := func(b *columnar.Batch, i int) string {
+		var out []byte
+		for c, col := range tab.obj.Columns {
+			if out = append(out, '|'); !b.Cols[c].Null(i) {
+				out = types.AppendText(append(out, '='), col.Type, b.Cols[c], i, nil)
+			}
+		}
+		return string(out)
+	}
+	for _, x := range tab.deltas {
+		for i := range x.N {
+			left[text(&x.Batch, i)] += x.Diff(i)
+		}
+	}
 	d.rows(t, u.Rel, 2*n, func(b *columnar.Batch) {
+		if u.Joined {
+			var keep []uint32
+			for i := range b.N {
+				if x := text(b, i); left[x] > 0 {
+					left[x]--
+					keep = append(keep, uint32(i))
+				}
+			}
+			kept := b.Gather(keep)
+			b = &kept
+		}
 		for i, diff := range []int64{-1, 1} {
 			ds = append(ds, &dataflow.Delta{Batch: b.Select(halves[i]), Diffs: slices.Repeat([]int64{diff}, b.N)})
 		}

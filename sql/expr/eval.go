@@ -39,9 +39,11 @@ type Context struct {
 	// it reports whether there is such a session. Nil: there is none.
 	Cancel func(pid int32, terminate bool) bool
 	// Sleep waits for some seconds, or until the statement is cancelled.
-	Sleep   func(seconds float64) error
-	Locks   AdvisoryLocks
-	Catalog CatalogReader
+	Sleep func(seconds float64) error
+	Locks AdvisoryLocks
+	// Sequences are those that nextval() and its like advance; nil: none.
+	Sequences Sequences
+	Catalog   CatalogReader
 }
 
 // CatalogReader answers what SQL functions ask of the catalog.

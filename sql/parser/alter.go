@@ -66,13 +66,16 @@ func (s *stream) drop() Node {
 func (s *stream) alter() Node {
 	s.expect("alter")
 	n := &Alter{Kind: s.objectKind()}
-	if n.Kind == "" || n.Kind == ObjectRole || n.Kind == ObjectType || n.Kind == ObjectSequence || n.Kind == ObjectDomain {
+	if n.Kind == "" || n.Kind == ObjectRole || n.Kind == ObjectType || n.Kind == ObjectDomain {
 		return nil
 	}
 	n.IfExists = s.accept("if", "exists")
 	s.accept("only")
 	n.Name = s.objectName(n.Kind)
 	s.acceptOp("*")
+	if n.Kind == ObjectSequence && !s.is("rename") && !s.is("set", "schema") && !s.is("owner", "to") {
+		return nil // its options are left to PostgreSQL's grammar
+	}
 	for s.err == nil {
 		n.Actions = append(n.Actions, s.alterCmd(n.Kind))
 		if !s.acceptOp(",") {
@@ -137,8 +140,10 @@ func (s *stream) alterRename(c *AlterCmd) {
 	switch {
 	case s.accept("to"):
 		c.Action, c.NewName = AlterRename, s.ident()
-	case s.is("constraint"):
-		s.unexpected() // left to PostgreSQL's grammar
+	case s.accept("constraint"):
+		c.Action, c.Column = AlterRenameConstraint, s.ident()
+		s.expect("to")
+		c.NewName = s.ident()
 	default:
 		s.accept("column")
 		c.Action, c.Column = AlterRenameColumn, s.ident()
@@ -167,6 +172,8 @@ func (s *stream) alterColumns(c *AlterCmd) {
 		} else {
 			s.unexpected()
 		}
+	case s.accept("validate", "constraint"):
+		c.Action, c.NewName = AlterValidate, s.ident()
 	case s.accept("drop", "constraint"):
 		c.Action, c.IfExists, c.NewName = AlterDropConstraint, s.accept("if", "exists"), s.ident()
 		c.Cascade = s.acceptOne("restrict", "cascade") == "cascade"
@@ -214,6 +221,13 @@ func (s *stream) alterColumn(c *AlterCmd) {
 			e := s.exprUntil(s.until(","))
 			c.Expr = &e
 		}
+	case s.is("add", "generated"), s.is("set", "generated"), s.is("restart"), s.is("set", "increment"), s.is("set", "start"),
+		s.is("set", "minvalue"), s.is("set", "maxvalue"), s.is("set", "no"), s.is("set", "cycle"), s.is("set", "cache"), s.is("set", "restart"):
+		s.alterIdentity(c)
+	case s.accept("drop", "identity"):
+		c.Action, c.IfExists = AlterDropIdentity, s.accept("if", "exists")
+	case s.accept("drop", "expression"):
+		c.Action, c.IfExists = AlterDropExpression, s.accept("if", "exists")
 	case s.accept("set", "statistics"):
 		c.Action = AlterNothing
 		s.value()
@@ -225,10 +239,46 @@ func (s *stream) alterColumn(c *AlterCmd) {
 	}
 }
 
+// alterIdentity hands ADD GENERATED and what changes an identity column to
+// PostgreSQL's grammar.
+func (s *stream) alterIdentity(c *AlterCmd) {
+	end := s.until(",")
+	stmt, _ := s.embed("ALTER TABLE x ALTER y ", end, "")
+	if stmt == nil {
+		return
+	}
+	s.i = end
+	cmd := stmt.GetAlterTableStmt().GetCmds()[0].GetAlterTableCmd()
+	c.Action = AlterSetIdentity
+	if k := cmd.GetDef().GetConstraint(); k != nil {
+		c.Action, c.NewName, c.Sequence = AlterAddIdentity, identityKind(k.GeneratedWhen), k.Options
+		return
+	}
+	for _, o := range cmd.GetDef().GetList().GetItems() {
+		if d := o.GetDefElem(); d.GetDefname() == "generated" {
+			c.NewName = "by default"
+			if d.GetArg().GetInteger().GetIval() == 'a' {
+				c.NewName = "always"
+			}
+			continue
+		}
+		c.Sequence = append(c.Sequence, o)
+	}
+}
+
 // commentOn parses COMMENT ON for the kinds that this package knows.
 func (s *stream) commentOn() Node {
 	s.expect("comment", "on")
 	n := &CommentOn{}
+	if s.accept("constraint") {
+		n.Kind, n.Column = ObjectConstraint, s.ident()
+		s.expect("on")
+		if s.accept("domain") {
+			return nil
+		}
+		n.Name = s.name()
+		return s.commentIs(n)
+	}
 	if s.accept("column") {
 		n.Kind = ObjectColumn
 		parts := []string{s.ident()}
@@ -254,6 +304,10 @@ func (s *stream) commentOn() Node {
 		}
 		n.Name = s.objectName(n.Kind)
 	}
+	return s.commentIs(n)
+}
+
+func (s *stream) commentIs(n *CommentOn) Node {
 	s.expect("is")
 	if !s.accept("null") {
 		text := s.str()

@@ -105,16 +105,20 @@ type TypeName struct {
 
 // ColumnDef is a column of CREATE TABLE or CREATE SOURCE.
 type ColumnDef struct {
-	Name       string
-	Type       TypeName
-	Collation  string
-	NotNull    bool
-	Null       bool // NULL was written
-	Default    *Expr
-	Generated  *Expr  // GENERATED ALWAYS AS (…) STORED, RisingWave's AS expr
-	Identity   string // "", "always", "by default"
-	PrimaryKey bool
-	Unique     bool
+	Name      string
+	Type      TypeName
+	Collation string
+	NotNull   bool
+	Null      bool // NULL was written
+	Default   *Expr
+	Generated *Expr  // GENERATED ALWAYS AS (…) STORED, RisingWave's AS expr
+	Identity  string // "", "always", "by default"
+	// SequenceOptions are of an identity column, in PostgreSQL's tree.
+	SequenceOptions []*pg.Node
+	PrimaryKey      bool
+	Unique          bool
+	// Keys are the PRIMARY KEY and UNIQUE constraints, as those of the table are.
+	Keys       []Constraint
 	Checks     []Constraint
 	References []Constraint
 	Pos        int
@@ -142,6 +146,15 @@ type Constraint struct {
 	RefTable           Name
 	RefColumns         []string
 	OnDelete, OnUpdate string
+	SetColumns         []string // of ON DELETE SET NULL (…)
+	MatchFull          bool
+	// Deferrable and Deferred are of keys and foreign keys, NotValid of what ALTER
+	// TABLE adds, NullsNotDistinct of UNIQUE.
+	Deferrable, Deferred bool
+	NotValid             bool
+	NullsNotDistinct     bool
+	// UsingIndex is the index that becomes the key.
+	UsingIndex string
 	// NotEnforced is PRIMARY KEY … NOT ENFORCED, which sources accept.
 	NotEnforced bool
 	Pos         int
@@ -162,12 +175,22 @@ type CreateTable struct {
 	Temp        bool
 	Columns     []ColumnDef
 	Constraints []Constraint
-	Like        []Name
+	Like        []Like
 	Watermarks  []Watermark
 	AppendOnly  bool
 	// OnConflict is RisingWave's table-wide choice: "", "overwrite", "ignore", "do update if not null".
 	OnConflict string
-	With       []Option
+	// OnCommit is of a temporary table: "", "drop", "delete rows".
+	OnCommit string
+	With     []Option
+}
+
+// Like is LIKE table [INCLUDING what …] in CREATE TABLE.
+type Like struct {
+	Name  Name
+	After int // columns that stand before it
+	// Including are the lower-case names of what is taken over beside the columns.
+	Including map[string]bool
 }
 
 // CreateTableAs is CREATE TABLE … AS query and SELECT … INTO.
@@ -178,6 +201,7 @@ type CreateTableAs struct {
 	Columns     []string
 	Query       Query
 	WithNoData  bool
+	OnCommit    string
 	With        []Option
 }
 
@@ -393,8 +417,10 @@ type CreateIndex struct {
 	Keys         []IndexKey
 	Include      []string
 	Distributed  []Expr
-	With         []Option
-	Where        *Expr
+	// NullsNotDistinct is of a unique index.
+	NullsNotDistinct bool
+	With             []Option
+	Where            *Expr
 }
 
 // IndexKey is a key of an index. Column is set if the key is a plain column.
@@ -443,6 +469,7 @@ const (
 	ObjectFunction         ObjectKind = "FUNCTION"
 	ObjectDomain           ObjectKind = "DOMAIN"
 	ObjectSubscription     ObjectKind = "SUBSCRIPTION"
+	ObjectConstraint       ObjectKind = "CONSTRAINT"
 )
 
 // Drop is DROP kind [IF EXISTS] names [CASCADE|RESTRICT].
@@ -459,28 +486,34 @@ type AlterAction uint8
 
 // The actions of ALTER.
 const (
-	AlterRename         AlterAction = iota + 1 // NewName
-	AlterSetSchema                             // NewName
-	AlterOwner                                 // NewName
-	AlterAddColumn                             // ColumnDef, IfNotExists
-	AlterDropColumn                            // Column, IfExists, Cascade
-	AlterRenameColumn                          // Column, NewName
-	AlterSetDefault                            // Column, Expr
-	AlterDropDefault                           // Column
-	AlterSetNotNull                            // Column
-	AlterDropNotNull                           // Column
-	AlterColumnType                            // Column, Type, Expr (USING)
-	AlterAddConstraint                         // Constraint
-	AlterDropConstraint                        // NewName is the constraint
-	AlterSetOptions                            // Options
-	AlterResetOptions                          // Options (names only)
-	AlterSwap                                  // NewName (RisingWave, Materialize: ALTER … SWAP WITH n)
-	AlterSetCluster                            // NewName
-	AlterSecretValue                           // Expr (ALTER SECRET s AS …)
-	AlterSetParallelism                        // NewName
-	AlterAddSubsource                          // Tables
-	AlterSinkFrom                              // Tables: the relation (ALTER SINK s SET FROM r)
-	AlterNothing                               // accepted and without an effect here
+	AlterRename           AlterAction = iota + 1 // NewName
+	AlterSetSchema                               // NewName
+	AlterOwner                                   // NewName
+	AlterAddColumn                               // ColumnDef, IfNotExists
+	AlterDropColumn                              // Column, IfExists, Cascade
+	AlterRenameColumn                            // Column, NewName
+	AlterSetDefault                              // Column, Expr
+	AlterDropDefault                             // Column
+	AlterSetNotNull                              // Column
+	AlterDropNotNull                             // Column
+	AlterColumnType                              // Column, Type, Expr (USING)
+	AlterAddConstraint                           // Constraint
+	AlterDropConstraint                          // NewName is the constraint
+	AlterSetOptions                              // Options
+	AlterResetOptions                            // Options (names only)
+	AlterSwap                                    // NewName (RisingWave, Materialize: ALTER … SWAP WITH n)
+	AlterSetCluster                              // NewName
+	AlterSecretValue                             // Expr (ALTER SECRET s AS …)
+	AlterSetParallelism                          // NewName
+	AlterAddSubsource                            // Tables
+	AlterSinkFrom                                // Tables: the relation (ALTER SINK s SET FROM r)
+	AlterRenameConstraint                        // Column is the constraint, NewName
+	AlterValidate                                // NewName is the constraint
+	AlterAddIdentity                             // Column, NewName is "always" or "by default", Sequence
+	AlterSetIdentity                             // Column, NewName ("" to keep it), Sequence
+	AlterDropIdentity                            // Column, IfExists
+	AlterDropExpression                          // Column, IfExists
+	AlterNothing                                 // accepted and without an effect here
 )
 
 // Alter is ALTER kind [IF EXISTS] name actions.
@@ -504,6 +537,7 @@ type AlterCmd struct {
 	Type        TypeName
 	Expr        *Expr
 	Options     []Option
+	Sequence    []*pg.Node // options of an identity column's sequence
 	Tables      []ExternalTable
 	Pos         int
 }
@@ -651,7 +685,8 @@ type CreateSubscription struct {
 // ValidateConnection is VALIDATE CONNECTION name.
 type ValidateConnection struct{ Name Name }
 
-// CommentOn is COMMENT ON kind name IS 'text' (nil: NULL).
+// CommentOn is COMMENT ON kind name IS 'text' (nil: NULL). Column is the column,
+// or the constraint, of the relation Name.
 type CommentOn struct {
 	Kind    ObjectKind
 	Name    Name

@@ -230,7 +230,9 @@ func (s *stream) createIndex(h createHead) Node {
 			n.Include = s.columnNames()
 		case s.accept("distributed", "by"):
 			n.Distributed = s.exprList()
-		case s.accept("nulls", "not", "distinct"), s.accept("nulls", "distinct"):
+		case s.accept("nulls", "not", "distinct"):
+			n.NullsNotDistinct = true
+		case s.accept("nulls", "distinct"):
 		case s.accept("tablespace"):
 			s.ident()
 		case s.isWith():

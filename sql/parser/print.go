@@ -338,6 +338,7 @@ func (w *printer) createTable(n *CreateTable) {
 	w.when(n.AppendOnly, "APPEND ONLY")
 	w.onConflict(n.OnConflict)
 	w.with(n.With)
+	w.clause("ON COMMIT", strings.ToUpper(n.OnCommit), n.OnCommit != "")
 }
 
 func (w *printer) onConflict(s string) {
@@ -354,6 +355,7 @@ func (w *printer) createTableAs(n *CreateTableAs) {
 	w.name(n.Name)
 	w.columnNames(n.Columns)
 	w.with(n.With)
+	w.clause("ON COMMIT", strings.ToUpper(n.OnCommit), n.OnCommit != "")
 	w.put("AS")
 	w.query(&n.Query)
 	w.when(n.WithNoData, "WITH NO DATA")
@@ -378,7 +380,7 @@ func (w *printer) createTableFromSource(n *CreateTableFromSource) {
 }
 
 // elementTexts are the elements in the parentheses of CREATE TABLE and SOURCE.
-func elementTexts(cols []ColumnDef, cons []Constraint, like []Name, marks []Watermark, wildcard bool) []string {
+func elementTexts(cols []ColumnDef, cons []Constraint, like []Like, marks []Watermark, wildcard bool) []string {
 	var out []string
 	if wildcard {
 		out = append(out, "*")
@@ -390,7 +392,13 @@ func elementTexts(cols []ColumnDef, cons []Constraint, like []Name, marks []Wate
 		out = append(out, cons[i].String())
 	}
 	for _, l := range like {
-		out = append(out, "LIKE "+l.String())
+		text := "LIKE " + l.Name.String()
+		for _, p := range likeParts {
+			if l.Including[p] {
+				text += " INCLUDING " + strings.ToUpper(p)
+			}
+		}
+		out = append(out, text)
 	}
 	for _, m := range marks {
 		text := "WATERMARK FOR " + QuoteIdent(m.Column) + " AS " + m.Expr.SQL
@@ -418,8 +426,11 @@ func (c *ColumnDef) String() string {
 	if c.Identity != "" {
 		w.put("GENERATED", strings.ToUpper(c.Identity), "AS IDENTITY")
 	}
-	w.when(c.PrimaryKey, "PRIMARY KEY")
-	w.when(c.Unique, "UNIQUE")
+	for i := range c.Keys {
+		k := c.Keys[i]
+		k.Columns = nil
+		w.put(k.String())
+	}
 	for i := range c.Checks {
 		w.put(c.Checks[i].String())
 	}
@@ -437,18 +448,27 @@ func (c *Constraint) String() string {
 	w.clause("CONSTRAINT", QuoteIdent(c.Name), c.Name != "")
 	switch c.Kind {
 	case ConstraintPrimaryKey:
-		w.put("PRIMARY KEY", identList(c.Columns))
+		w.put("PRIMARY KEY")
+		w.columnNames(c.Columns)
 	case ConstraintUnique:
-		w.put("UNIQUE", identList(c.Columns))
+		w.put("UNIQUE")
+		w.when(c.NullsNotDistinct, "NULLS NOT DISTINCT")
+		w.columnNames(c.Columns)
 	case ConstraintCheck:
 		w.put("CHECK", "("+c.Check.SQL+")")
 	case ConstraintForeignKey:
 		w.clause("FOREIGN KEY", identList(c.Columns), len(c.Columns) > 0)
 		w.put("REFERENCES", c.RefTable.String())
 		w.columnNames(c.RefColumns)
+		w.when(c.MatchFull, "MATCH FULL")
 		w.clause("ON DELETE", strings.ToUpper(c.OnDelete), c.OnDelete != "")
+		w.columnNames(c.SetColumns)
 		w.clause("ON UPDATE", strings.ToUpper(c.OnUpdate), c.OnUpdate != "")
 	}
+	w.clause("USING INDEX", QuoteIdent(c.UsingIndex), c.UsingIndex != "")
+	w.when(c.Deferrable, "DEFERRABLE")
+	w.when(c.Deferred, "INITIALLY DEFERRED")
+	w.when(c.NotValid, "NOT VALID")
 	w.when(c.NotEnforced, "NOT ENFORCED")
 	return w.b.String()
 }

@@ -317,6 +317,22 @@ func (c *AlterCmd) String() string {
 		w.put("ADD SUBSOURCE", c.Tables[0].Name.String())
 	case AlterSinkFrom:
 		w.put("SET FROM", c.Tables[0].Name.String())
+	case AlterRenameConstraint:
+		w.put("RENAME CONSTRAINT", QuoteIdent(c.Column), "TO", QuoteIdent(c.NewName))
+	case AlterValidate:
+		w.put("VALIDATE CONSTRAINT", QuoteIdent(c.NewName))
+	case AlterAddIdentity:
+		column("ADD GENERATED", strings.ToUpper(c.NewName), "AS IDENTITY")
+	case AlterSetIdentity:
+		column()
+		w.clause("SET GENERATED", strings.ToUpper(c.NewName), c.NewName != "")
+		w.when(len(c.Sequence) > 0, "RESTART")
+	case AlterDropIdentity:
+		column("DROP IDENTITY")
+		w.when(c.IfExists, "IF EXISTS")
+	case AlterDropExpression:
+		column("DROP EXPRESSION")
+		w.when(c.IfExists, "IF EXISTS")
 	case AlterNothing:
 		column("SET STATISTICS -1")
 	}

@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -19,6 +20,10 @@ func (s *stream) createTable(h createHead) Node {
 		return s.tableFromSource(n)
 	case s.accept("as"):
 		return s.tableAs(n, nil, nil)
+	case s.accept("on", "commit"):
+		n.OnCommit = s.onCommit()
+		s.expect("as")
+		return s.tableAs(n, nil, nil)
 	case s.isWith():
 		with := s.withOptions()
 		if s.accept("as") {
@@ -27,6 +32,9 @@ func (s *stream) createTable(h createHead) Node {
 	case s.isOp("("):
 		if cols, ok := s.namesThenAs(); ok {
 			with := s.withOptions()
+			if s.accept("on", "commit") {
+				n.OnCommit = s.onCommit()
+			}
 			s.expect("as")
 			return s.tableAs(n, cols, with)
 		}
@@ -58,7 +66,7 @@ func (s *stream) namesThenAs() ([]string, bool) {
 		j++
 	}
 	after := s.toks[min(j+1, len(s.toks)-1)]
-	if s.toks[min(j, len(s.toks)-1)].val != ")" || after.val != "as" && after.val != "with" {
+	if s.toks[min(j, len(s.toks)-1)].val != ")" || after.val != "as" && after.val != "with" && after.val != "on" {
 		return nil, false
 	}
 	if after.val == "with" { // a source's WITH, unless AS follows it
@@ -87,9 +95,7 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 		case s.is("on", "conflict"):
 			n.OnConflict = s.tableOnConflict()
 		case s.accept("on", "commit"):
-			if !s.accept("preserve", "rows") && !s.accept("delete", "rows") && !s.accept("drop") {
-				s.unexpected()
-			}
+			n.OnCommit = s.onCommit()
 		case s.accept("without", "oids"):
 		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
@@ -103,6 +109,20 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 		}
 	}
 	return s.err == nil
+}
+
+// onCommit reads what follows ON COMMIT.
+func (s *stream) onCommit() string {
+	switch {
+	case s.accept("preserve", "rows"):
+		return ""
+	case s.accept("delete", "rows"):
+		return "delete rows"
+	case s.accept("drop"):
+		return "drop"
+	}
+	s.unexpected()
+	return ""
 }
 
 func (s *stream) tableOnConflict() string {
@@ -120,7 +140,7 @@ func (s *stream) tableOnConflict() string {
 }
 
 func (s *stream) tableAs(t *CreateTable, cols []string, with []Option) Node {
-	n := &CreateTableAs{Name: t.Name, IfNotExists: t.IfNotExists, Temp: t.Temp, Columns: cols, With: with}
+	n := &CreateTableAs{Name: t.Name, IfNotExists: t.IfNotExists, Temp: t.Temp, OnCommit: t.OnCommit, Columns: cols, With: with}
 	end := len(s.toks) - 1
 	if cut := s.tail("with", "no", "data"); cut >= 0 {
 		n.WithNoData, end = true, cut
@@ -187,7 +207,7 @@ func (s *stream) tableFromSource(t *CreateTable) Node {
 type elements struct {
 	columns     []ColumnDef
 	constraints []Constraint
-	like        []Name
+	like        []Like
 	watermarks  []Watermark
 	wildcard    bool
 }
@@ -225,15 +245,36 @@ func (s *stream) tableElement(d *elements) {
 		}
 		d.watermarks = append(d.watermarks, w)
 	case s.accept("like"):
-		d.like = append(d.like, s.name())
-		for s.acceptOne("including", "excluding") != "" {
-			s.label()
-		}
+		d.like = append(d.like, s.likeClause(len(d.columns)))
 	case end == s.i+1 && s.isIdent(): // a bare column name
 		pos := s.pos()
 		d.columns = append(d.columns, ColumnDef{Name: s.ident(), Pos: pos})
 	default:
 		s.columnOrConstraint(d, end)
+	}
+}
+
+// likeParts is what LIKE can take over.
+var likeParts = []string{"comments", "compression", "constraints", "defaults", "generated", "identity", "indexes", "statistics", "storage"}
+
+func (s *stream) likeClause(after int) Like {
+	l := Like{Name: s.name(), After: after, Including: map[string]bool{}}
+	for {
+		word := s.acceptOne("including", "excluding")
+		if word == "" {
+			return l
+		}
+		what := s.label()
+		if what == "all" {
+			for _, p := range likeParts {
+				l.Including[p] = word == "including"
+			}
+			continue
+		}
+		if !slices.Contains(likeParts, what) {
+			s.unexpected()
+		}
+		l.Including[what] = word == "including"
 	}
 }
 
@@ -331,10 +372,28 @@ func (s *stream) columnDef(c *pg.ColumnDef, base, stop int) ColumnDef {
 	if c.CollClause != nil {
 		starts = append(starts, base+int(c.CollClause.Location))
 	}
+	var last *Constraint // that attributes belong to
 	for _, k := range c.Constraints {
-		s.columnConstraint(&d, k.GetConstraint(), base, starts, stop)
+		if attr := k.GetConstraint(); last == nil || !last.attribute(attr) {
+			last = s.columnConstraint(&d, attr, base, starts, stop)
+		}
 	}
 	return d
+}
+
+// attribute applies DEFERRABLE and the like, which stand as constraints after
+// the one that they belong to.
+func (c *Constraint) attribute(k *pg.Constraint) bool {
+	switch k.Contype {
+	case pg.ConstrType_CONSTR_ATTR_DEFERRABLE:
+		c.Deferrable = true
+	case pg.ConstrType_CONSTR_ATTR_NOT_DEFERRABLE, pg.ConstrType_CONSTR_ATTR_IMMEDIATE:
+	case pg.ConstrType_CONSTR_ATTR_DEFERRED:
+		c.Deferrable, c.Deferred = true, true
+	default:
+		return false
+	}
+	return true
 }
 
 // constraintStarts are the offsets where the constraints of a column begin, in order.
@@ -347,7 +406,7 @@ func (s *stream) constraintStarts(list []*pg.Node, base int) []int {
 	return out
 }
 
-func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base int, starts []int, stop int) {
+func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base int, starts []int, stop int) *Constraint {
 	switch k.Contype {
 	case pg.ConstrType_CONSTR_NOTNULL:
 		d.NotNull = true
@@ -358,22 +417,35 @@ func (s *stream) columnConstraint(d *ColumnDef, k *pg.Constraint, base int, star
 	case pg.ConstrType_CONSTR_GENERATED:
 		d.Generated = &Expr{Node: k.RawExpr, Base: base, SQL: s.parenText(base+int(k.Location), stop)}
 	case pg.ConstrType_CONSTR_IDENTITY:
-		d.Identity = "by default"
-		if k.GeneratedWhen == "a" {
-			d.Identity = "always"
-		}
-	case pg.ConstrType_CONSTR_PRIMARY:
-		d.PrimaryKey = true
-	case pg.ConstrType_CONSTR_UNIQUE:
-		d.Unique = true
+		d.Identity, d.SequenceOptions = identityKind(k.GeneratedWhen), k.Options
 	default:
-		if c, ok := s.constraint(k, base, stop); ok && c.Kind == ConstraintCheck {
+		c, ok := s.constraint(k, base, stop)
+		if !ok {
+			return nil
+		}
+		switch c.Kind {
+		case ConstraintCheck:
 			d.Checks = append(d.Checks, c)
-		} else if ok {
+			return &d.Checks[len(d.Checks)-1]
+		case ConstraintForeignKey:
 			c.Columns = []string{d.Name}
 			d.References = append(d.References, c)
+			return &d.References[len(d.References)-1]
 		}
+		c.Columns = []string{d.Name}
+		d.PrimaryKey = d.PrimaryKey || c.Kind == ConstraintPrimaryKey
+		d.Unique = d.Unique || c.Kind == ConstraintUnique
+		d.Keys = append(d.Keys, c)
+		return &d.Keys[len(d.Keys)-1]
 	}
+	return nil
+}
+
+func identityKind(when string) string {
+	if when == "a" {
+		return "always"
+	}
+	return "by default"
 }
 
 // textAfter is the text from the token after the one at an offset up to the next
@@ -421,7 +493,8 @@ var refActions = map[string]string{"a": "", "r": "restrict", "c": "cascade", "n"
 // constraint reads PostgreSQL's tree of a CHECK, key or foreign key
 // constraint; false for the attributes that stand as constraints in the tree.
 func (s *stream) constraint(k *pg.Constraint, base, stop int) (Constraint, bool) {
-	c := Constraint{Name: k.Conname, Pos: Position(s.text, base+int(k.Location))}
+	c := Constraint{Name: k.Conname, Pos: Position(s.text, base+int(k.Location)), Deferrable: k.Deferrable, Deferred: k.Initdeferred,
+		NotValid: k.SkipValidation, NullsNotDistinct: k.NullsNotDistinct, UsingIndex: k.Indexname}
 	switch k.Contype {
 	case pg.ConstrType_CONSTR_PRIMARY:
 		c.Kind, c.Columns = ConstraintPrimaryKey, stringList(k.Keys)
@@ -436,6 +509,10 @@ func (s *stream) constraint(k *pg.Constraint, base, stop int) (Constraint, bool)
 		c.RefTable.Pos = Position(s.text, base+int(k.Pktable.Location))
 		c.RefColumns = stringList(k.PkAttrs)
 		c.OnDelete, c.OnUpdate = refActions[k.FkDelAction], refActions[k.FkUpdAction]
+		c.SetColumns, c.MatchFull = stringList(k.FkDelSetCols), k.FkMatchtype == "f"
+		if k.FkMatchtype == "p" {
+			s.fail(pgerror.New(pgerror.FeatureNotSupported, "MATCH PARTIAL not yet implemented").At(c.Pos))
+		}
 	case pg.ConstrType_CONSTR_EXCLUSION:
 		s.fail(pgerror.Unsupported("EXCLUDE").At(c.Pos))
 		return c, false

@@ -97,6 +97,8 @@ const (
 	DuplicateTable                = "42P07"
 	AmbiguousParameter            = "42P08"
 	InvalidColumnReference        = "42P10"
+	GeneratedAlways               = "428C9"
+	SequenceGeneratorLimit        = "2200H"
 	InvalidTableDefinition        = "42P16"
 	InvalidObjectDefinition       = "42P17"
 	IndeterminateDatatype         = "42P18"

@@ -38,10 +38,12 @@ type Context struct {
 	// Stars, if not nil, is told what each * of the statement's own text stands
 	// for, so that Qualify can write it out.
 	Stars map[*pg.ResTarget][]string
+	// TempSchema is the schema that pg_temp stands for.
+	TempSchema string
+	trace      *columnTrace
 }
 
-// Bound is a statement with its names and types resolved: *Query, *Insert,
-// *Update or *Delete.
+// Bound is a statement with its names and types resolved: *Query or *Write.
 type Bound interface{ bound() }
 
 // ResultColumn is a column of a result.
@@ -63,48 +65,109 @@ type Query struct {
 	// first use; DeepDeps also those that the views among them use.
 	Deps     []plan.ObjectID
 	DeepDeps []plan.ObjectID
+	// Steps are the WITH queries that change tables.
+	Steps []Step
 }
 
-// Insert is a bound INSERT: Rel yields whole new rows of Table, with all its
-// columns in order.
-type Insert struct {
-	Table     *catalog.Object
-	Rel       plan.Rel
+// WriteKind is the kind of a statement that changes a table.
+type WriteKind uint8
+
+// The kinds of writes.
+const (
+	WriteInsert WriteKind = iota + 1
+	WriteUpdate
+	WriteDelete
+	WriteMerge
+)
+
+func (k WriteKind) String() string { return [...]string{"", "INSERT", "UPDATE", "DELETE", "MERGE"}[k] }
+
+// Write is a bound INSERT, UPDATE, DELETE or MERGE. Rel yields, by kind:
+//
+//	INSERT  the rows of VALUES or of the query, from which Row makes those of the table
+//	UPDATE  the old row, the new row, the columns of FROM
+//	DELETE  the old row, the columns of USING
+//	MERGE   the old row (NULLs if there is none), the new row, the source's columns, the number of the action
+//
+// Generated columns are not computed in new rows.
+type Write struct {
+	Kind  WriteKind
+	Table *catalog.Object
+	Rel   plan.Rel
+	// Row has the value of each column of the table, over the columns of Rel.
+	Row      []expr.Expr
+	Conflict *Conflict
+	// Actions are what the actions of MERGE do, the first is number 1.
+	Actions []WriteKind
+	// Joined says that Rel may give a row of the table several times.
+	Joined    bool
 	Returning *Returning
+	Steps     []Step
 	Params    []types.Type
 	DeepDeps  []plan.ObjectID
 }
 
-// Update is a bound UPDATE: Rel yields, for each row to change, the old row
-// and then the new row.
-type Update struct {
-	Table     *catalog.Object
-	Rel       plan.Rel
-	Returning *Returning
-	Params    []types.Type
-	DeepDeps  []plan.ObjectID
+// Conflict is ON CONFLICT.
+type Conflict struct {
+	// Keys are the names of the keys whose conflicts are handled; nil: all.
+	Keys []string
+	// Rel, nil for DO NOTHING, reads the conflicts from the relation Input: the
+	// present row, the row proposed and a number. It yields the present row, the
+	// new row and the number, for those that WHERE admits.
+	Input plan.ObjectID
+	Rel   plan.Rel
 }
 
-// Delete is a bound DELETE: Rel yields the rows to delete.
-type Delete struct {
-	Table     *catalog.Object
-	Rel       plan.Rel
-	Returning *Returning
-	Params    []types.Type
-	DeepDeps  []plan.ObjectID
-}
-
-// Returning is a RETURNING clause: Exprs are over the columns of the Rel of
-// the statement (which has further columns after the rows if it needs them).
+// Returning is a RETURNING clause: Exprs are over the rows that the statement
+// has changed, which are the new row (the old one where a row is deleted), then
+// the columns of FROM, USING or the source of MERGE, and what MERGE did as text.
 type Returning struct {
 	Exprs   []expr.Expr
 	Columns []ResultColumn
+	// Rel is set if there are subqueries: it reads the rows, with their numbers
+	// as a further column, from the relation Input and yields the results in order.
+	Input plan.ObjectID
+	Rel   plan.Rel
 }
 
-func (*Query) bound()  {}
-func (*Insert) bound() {}
-func (*Update) bound() {}
-func (*Delete) bound() {}
+// Step is a WITH query that is run before the statement: one that changes a
+// table, or one beside such. What it returns is read as the relation ID.
+type Step struct {
+	ID    plan.ObjectID
+	Write *Write // nil: a query
+	Query plan.Rel
+	Cols  []plan.Column
+}
+
+// transientBase is where the ids of relations begin that exist only while a
+// statement runs.
+const transientBase = plan.ObjectID(1) << 50
+
+// Transient reports whether an id is of a relation that exists only while a
+// statement runs.
+func Transient(id plan.ObjectID) bool { return id >= transientBase }
+
+func (*Query) bound() {}
+func (*Write) bound() {}
+
+// Rows is Rel, for an INSERT with the rows of the table made of it: what EXPLAIN
+// shows.
+func (w *Write) Rows() plan.Rel {
+	if w.Kind != WriteInsert {
+		return w.Rel
+	}
+	rel := w.Rel
+	if s, ok := rel.(*plan.Sort); ok {
+		if rel = s.Input; s.Limit != nil || s.Offset != nil {
+			rel = &plan.TopK{Input: rel, Order: s.Order, Limit: s.Limit, Offset: s.Offset}
+		}
+	}
+	p := &plan.Project{Input: rel, Exprs: w.Row}
+	for i, c := range w.Table.Columns {
+		p.Cols = append(p.Cols, plan.Column{Name: c.Name, Type: c.Type, NotNull: neverNullIn(w.Row[i], rel.Columns())})
+	}
+	return p
+}
 
 // Collection is the query as a collection, without an order: what a view or a
 // subscription maintains. It has exactly the columns of q.Columns.

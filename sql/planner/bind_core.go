@@ -38,6 +38,14 @@ type binder struct {
 	recursing map[int]bool
 	// linkNames are the names of the columns of scalar subqueries.
 	linkNames map[*pg.SubLink]string
+	// writes says that WITH may change tables; steps are the WITH queries that
+	// are run before the rest then.
+	writes     bool
+	inner      bool // within the query of INSERT
+	steps      []Step
+	transients int
+	// mergeAction is what merge_action() stands for in a RETURNING clause.
+	mergeAction expr.Expr
 }
 
 // source maps the byte locations of a tree to positions in the text.
@@ -113,23 +121,23 @@ func newBinder(ctx *Context, text string, base int) *binder {
 
 func (b *binder) pos(loc int32) int { return b.src.pos(loc) }
 
-// Bind resolves the names and types of a query, INSERT, UPDATE or DELETE.
+// Bind resolves the names and types of a query, INSERT, UPDATE, DELETE or MERGE.
 func Bind(ctx *Context, stmt *parser.Statement) (Bound, error) {
 	switch n := stmt.Node.(type) {
 	case *parser.Select:
-		return BindQuery(ctx, stmt.Text, &n.Query)
+		return bindQuery(ctx, stmt.Text, &n.Query, true)
 	case *parser.Postgres:
 		b := newBinder(ctx, stmt.Text, n.Base)
-		switch s := n.Stmt.Node.(type) {
-		case *pg.Node_InsertStmt:
-			return b.insert(s.InsertStmt)
-		case *pg.Node_UpdateStmt:
-			return b.update(s.UpdateStmt)
-		case *pg.Node_DeleteStmt:
-			return b.delete(s.DeleteStmt)
-		case *pg.Node_MergeStmt:
-			return nil, pgerror.Unsupported("MERGE")
+		b.writes = true
+		w, err := b.write(n.Stmt, nil)
+		if err != nil {
+			return nil, err
 		}
+		if w.Params, err = b.finishParams(); err != nil {
+			return nil, err
+		}
+		w.Steps, w.DeepDeps = b.steps, b.deep
+		return w, nil
 	}
 	return nil, pgerror.Unsupported("binding this statement")
 }
@@ -137,7 +145,13 @@ func Bind(ctx *Context, stmt *parser.Statement) (Bound, error) {
 // BindQuery resolves a query embedded in a statement, such as that of a view;
 // text is the whole text that it is part of.
 func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
+	return bindQuery(ctx, text, q, false)
+}
+
+// bindQuery binds a query; writes says that its WITH may change tables.
+func bindQuery(ctx *Context, text string, q *parser.Query, writes bool) (*Query, error) {
 	b := newBinder(ctx, text, q.Base)
+	b.writes = writes
 	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, nil, resolveUnknown)
 	if err != nil {
 		return nil, err
@@ -146,7 +160,7 @@ func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Query{Params: params, Deps: b.deps, DeepDeps: b.deep, Columns: b.resultColumns(bq)}
+	out := &Query{Params: params, Deps: b.deps, DeepDeps: b.deep, Columns: b.resultColumns(bq), Steps: b.steps}
 	out.Rel, err = b.finishRel(bq.sorted())
 	return out, err
 }
@@ -257,7 +271,11 @@ func (b *binder) relation(r *pg.RangeVar) (*catalog.Object, error) {
 			"cross-database references are not implemented: \"%s.%s.%s\"", r.Catalogname, r.Schemaname, r.Relname).At(pos)
 	}
 	if r.Schemaname != "" {
-		if o := b.ctx.Catalog.Get(catalog.KindTable, r.Schemaname, r.Relname); o != nil {
+		schema := r.Schemaname
+		if schema == catalog.SchemaTemp {
+			schema = b.ctx.TempSchema
+		}
+		if o := b.ctx.Catalog.Get(catalog.KindTable, schema, r.Relname); o != nil {
 			return o, nil
 		}
 		// PostgreSQL tells of a missing schema by the relation, too.

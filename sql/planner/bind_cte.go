@@ -121,6 +121,7 @@ type cte struct {
 	shared *sharedRel
 	rel    plan.Rel
 	state  cteState
+	silent bool // it changes a table and returns nothing
 	// of a recursive one, while its recursive part is bound:
 	recID   int
 	recCols []plan.Column
@@ -162,6 +163,7 @@ func (s *cteScope) hidden(name string) bool {
 // with binds the queries of a WITH clause.
 func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteScope, error) {
 	s := &cteScope{parent: outer}
+	stepwise := false // some change tables: all are run one after the other
 	for _, n := range w.Ctes {
 		c := n.GetCommonTableExpr()
 		pos := b.pos(c.Location)
@@ -171,7 +173,13 @@ func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteSco
 			}
 		}
 		if c.Ctequery.GetSelectStmt() == nil {
-			return nil, pgerror.Unsupported("data-modifying statements in WITH").At(pos)
+			if parent != nil || outer != nil || b.inView > 0 || b.inner {
+				return nil, pgerror.New(pgerror.FeatureNotSupported, "WITH clause containing a data-modifying statement must be at the top level").At(pos)
+			}
+			if !b.writes {
+				return nil, pgerror.New(pgerror.FeatureNotSupported, "data-modifying statements in WITH are not allowed here").At(pos)
+			}
+			stepwise = true
 		}
 		if !w.Recursive || !refersTo(c.Ctequery, c.Ctename) {
 			if c.SearchClause != nil || c.CycleClause != nil {
@@ -189,10 +197,16 @@ func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteSco
 	}
 	for _, c := range order {
 		var err error
-		if w.Recursive && refersTo(c.node.Ctequery, c.name) {
+		switch {
+		case c.node.Ctequery.GetSelectStmt() == nil:
+			err = b.writingCTE(c, s)
+		case w.Recursive && refersTo(c.node.Ctequery, c.name):
 			err = b.recursiveCTE(c, parent, s)
-		} else {
+		default:
 			err = b.plainCTE(c, parent, s)
+		}
+		if err == nil && stepwise {
+			err = b.readStep(c)
 		}
 		if err != nil {
 			return nil, err
@@ -262,6 +276,8 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 	case c.state == cteFirst:
 		return nil, pgerror.New(pgerror.InvalidRecursion,
 			"recursive reference to query \"%s\" must not appear within its non-recursive term", c.name).At(pos)
+	case c.silent:
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "WITH query \"%s\" does not have a RETURNING clause", c.name).At(pos)
 	case c.state == cteRecursing:
 		rel = &plan.LocalGet{ID: c.recID, Cols: c.recCols}
 	case c.shared != nil:

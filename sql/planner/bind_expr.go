@@ -80,6 +80,8 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 // rareExpr binds the kinds of expressions that are not among the most common.
 func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 	switch n := n.GetNode().(type) {
+	case *pg.Node_MergeSupportFunc:
+		return x.mergeActionRef(n.MergeSupportFunc)
 	case *pg.Node_BooleanTest:
 		return x.booleanTest(n.BooleanTest)
 	case *pg.Node_CoalesceExpr:

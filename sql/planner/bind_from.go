@@ -214,7 +214,9 @@ func GetOf(o *catalog.Object) *plan.Get {
 	if o.PrimaryKey != nil {
 		g.Keys = append(g.Keys, o.PrimaryKey)
 	}
-	g.Keys = append(g.Keys, o.Unique...)
+	for _, k := range o.Unique {
+		g.Keys = append(g.Keys, k.Columns)
+	}
 	return g
 }
 
@@ -385,6 +387,10 @@ func (f fromBinder) using(l, r *fromItem, j *pg.JoinExpr, kind plan.JoinKind) ([
 		rc, err := usingColumn(r.entries, name, "right")
 		if err != nil {
 			return nil, nil, err
+		}
+		if f.inView == 0 {
+			f.ctx.trace.noteMerged(l.entries, lc)
+			f.ctx.trace.noteMerged(r.entries, rc)
 		}
 		lx := &expr.Column{Index: lc.index, Typ: lc.typ, Name: name}
 		rx := &expr.Column{Index: rc.index, Typ: rc.typ, Name: name}

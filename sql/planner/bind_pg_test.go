@@ -114,15 +114,9 @@ func describeOurs(cat *testCatalog, sql string) string {
 		ps, rc = b.Params, b.Columns
 		checkPlan(b.Rel)
 		checkPlan(b.Collection())
-	case *Insert:
+	case *Write:
 		ps, rc = b.Params, columnsOf(b.Returning)
-		checkPlan(b.Rel)
-	case *Update:
-		ps, rc = b.Params, columnsOf(b.Returning)
-		checkPlan(b.Rel)
-	case *Delete:
-		ps, rc = b.Params, columnsOf(b.Returning)
-		checkPlan(b.Rel)
+		checkPlan(b.Rows())
 	}
 	var params, cols []string
 	for _, p := range ps {

@@ -113,6 +113,10 @@ type match struct {
 // columnRef resolves a possibly qualified column name.
 func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 	pos := b.pos(ref.Location)
+	if t := b.ctx.trace; t != nil {
+		t.ref = ref
+		defer func() { t.ref = nil }()
+	}
 	names := make([]string, 0, len(ref.Fields))
 	star := false
 	for _, f := range ref.Fields {
@@ -283,6 +287,9 @@ func (e *entry) named(q []string) bool {
 // columnAt makes the reference to a column that was found.
 func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	s.up(m.depth).used = true
+	if b.ctx.trace != nil && b.inView == 0 {
+		b.ctx.trace.note(m.entry, m.col, b.ctx.trace.ref)
+	}
 	var x expr.Expr
 	if m.depth == 0 {
 		x = &expr.Column{Index: m.col.index, Typ: m.col.typ, Name: m.col.name, Pos: pos}
@@ -305,6 +312,9 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 func (b *binder) wholeRow(s *scope, e *entry, depth, pos int) expr.Expr {
 	var fields []expr.Expr
 	var names []string
+	if t := b.ctx.trace; t != nil {
+		t.ref = nil
+	}
 	for i := range e.columns {
 		if c := &e.columns[i]; !c.hidden {
 			fields = append(fields, b.columnAt(s, match{e, c, depth}, pos))

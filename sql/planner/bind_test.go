@@ -7,6 +7,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/internal/datadriven"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -81,7 +82,7 @@ func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
 			o.PrimaryKey = []int{i}
 		}
 		if d.Unique {
-			o.Unique = append(o.Unique, []int{i})
+			o.Unique = append(o.Unique, catalog.Key{Columns: []int{i}})
 		}
 	}
 	for _, k := range n.Constraints {
@@ -98,7 +99,7 @@ func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
 		if k.Kind == parser.ConstraintPrimaryKey {
 			o.PrimaryKey = key
 		} else {
-			o.Unique = append(o.Unique, key)
+			o.Unique = append(o.Unique, catalog.Key{Columns: key})
 		}
 	}
 	c.put(o, n.Name)
@@ -170,33 +171,35 @@ func formatBound(b Bound) string {
 		}
 		fmt.Fprintf(&out, "%s: %s\n", what, strings.Join(parts, ", "))
 	}
-	returning := func(r *Returning, rel plan.Rel) {
-		if r != nil {
-			columns("returning", r.Columns)
-			p := &plan.Project{Input: rel, Exprs: r.Exprs}
-			for _, c := range r.Columns {
-				p.Cols = append(p.Cols, c.Column)
-			}
-			fmt.Fprintf(&out, "%s\n", plan.Describe(p))
-		}
-	}
 	switch b := b.(type) {
 	case *Query:
 		columns("columns", b.Columns)
 		params(b.Params)
 		out.WriteString(plan.Format(b.Rel))
-	case *Insert:
+	case *Write:
 		params(b.Params)
-		returning(b.Returning, b.Rel)
-		out.WriteString("insert into " + b.Table.Name + "\n" + plan.Format(b.Rel))
-	case *Update:
-		params(b.Params)
-		returning(b.Returning, b.Rel)
-		out.WriteString("update " + b.Table.Name + "\n" + plan.Format(b.Rel))
-	case *Delete:
-		params(b.Params)
-		returning(b.Returning, b.Rel)
-		out.WriteString("delete from " + b.Table.Name + "\n" + plan.Format(b.Rel))
+		for _, st := range b.Steps {
+			rel := st.Query
+			if st.Write != nil {
+				rel = st.Write.Rows()
+			}
+			out.WriteString("step\n" + plan.Format(rel))
+		}
+		if b.Returning != nil {
+			columns("returning", b.Returning.Columns)
+			list := make([]string, len(b.Returning.Exprs))
+			for i, e := range b.Returning.Exprs {
+				list[i] = expr.String(e, func(c *expr.Column) string { return c.Name })
+			}
+			fmt.Fprintf(&out, "%s\n", strings.Join(list, ", "))
+			if b.Returning.Rel != nil {
+				out.WriteString(plan.Format(b.Returning.Rel))
+			}
+		}
+		out.WriteString(strings.ToLower(b.Kind.String()) + " " + b.Table.Name + "\n" + plan.Format(b.Rows()))
+		if b.Conflict != nil && b.Conflict.Rel != nil {
+			fmt.Fprintf(&out, "on conflict %v do update\n%s", b.Conflict.Keys, plan.Format(b.Conflict.Rel))
+		}
 	}
 	return out.String()
 }

@@ -37,7 +37,7 @@ func (p *planTest) indexes(id plan.ObjectID) []Index {
 		out = append(out, Index{ID: id, Key: o.PrimaryKey, Unique: true})
 	}
 	for i, u := range o.Unique {
-		out = append(out, Index{ID: id*100 + plan.ObjectID(i), Key: u})
+		out = append(out, Index{ID: id*100 + plan.ObjectID(i), Key: u.Columns})
 	}
 	return out
 }

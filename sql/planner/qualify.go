@@ -117,12 +117,7 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 		if rv, ok := m.Interface().(*pg.RangeVar); ok {
 			if rv.Schemaname == schema && rv.Relname == name {
 				at := q.Base + int(rv.Location)
-				end := nameEnd(query, at)
-				for end < len(query) && strings.ContainsRune(" \t\n\r.", rune(query[end])) && strings.Contains(strings.TrimLeft(query[end:], " \t\n\r")[:1], ".") {
-					end += strings.IndexByte(query[end:], '.') + 1
-					end += len(query[end:]) - len(strings.TrimLeft(query[end:], " \t\n\r"))
-					end = nameEnd(query, end)
-				}
+				end := relationEnd(query, at)
 				text := parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)
 				if rv.Alias == nil {
 					text += " AS " + parser.QuoteIdent(name)
@@ -135,6 +130,20 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 	}
 	visit(q.Stmt.ProtoReflect())
 	return applyEdits(q.SQL, q.Base, edits)
+}
+
+// relationEnd is the end of the qualified name that begins at query[at].
+func relationEnd(query string, at int) int {
+	const blanks = " \t\n\r"
+	end := nameEnd(query, at)
+	for {
+		rest := strings.TrimLeft(query[end:], blanks)
+		if !strings.HasPrefix(rest, ".") {
+			return end
+		}
+		rest = strings.TrimLeft(rest[1:], blanks)
+		end = nameEnd(query, len(query)-len(rest))
+	}
 }
 
 // rangeMessages visits the messages directly within m.

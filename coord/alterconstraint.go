@@ -1,0 +1,385 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+)
+
+// addConstraint runs ADD CONSTRAINT.
+func (t *tableAlter) addConstraint() error {
+	c := t.a.Constraint
+	if err := t.s.lock(t.ctx, t.old, true); err != nil {
+		return err
+	}
+	if err := t.constraint(c); err != nil {
+		return err
+	}
+	switch c.Kind {
+	case parser.ConstraintPrimaryKey:
+		for _, k := range t.o.PrimaryKey {
+			if err := t.noNulls(k); err != nil {
+				return err
+			}
+		}
+		if err := t.verifyNew(); err != nil {
+			return err
+		}
+		return t.rewriteRows(func(b columnar.Batch) (columnar.Batch, error) { return b, nil })
+	case parser.ConstraintCheck:
+		if !c.NotValid {
+			if err := t.verifyCheck(t.o); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := t.verifyNew(); err != nil {
+			return err
+		}
+	}
+	t.put()
+	return nil
+}
+
+// verifyCheck checks the rows against the CHECK constraints of a definition.
+func (t *tableAlter) verifyCheck(o *catalog.Object) error {
+	rows, err := t.s.presentRows(t.old)
+	if err != nil {
+		return err
+	}
+	for _, d := range rows {
+		var v violation
+		if err := t.s.checkRows(o, d.Batch, &v); err != nil {
+			return err
+		}
+		if err := v.error(); err != nil {
+			return violatedBySome(err, o)
+		}
+	}
+	return nil
+}
+
+// verifyKey checks that the present rows of a table satisfy a new key.
+func (s *Session) verifyKey(t *catalog.Object, k *catalog.Key) error {
+	rows, err := s.presentRows(t)
+	if err != nil {
+		return err
+	}
+	ts := columnTypes(t.Columns, k.Columns)
+	seen := map[string]bool{}
+	var buf []byte
+	for _, d := range rows {
+		for i := range d.N {
+			if !k.NullsNotDistinct && hasNull(&d.Batch, k.Columns, i) {
+				continue
+			}
+			buf = appendKey(buf[:0], &d.Batch, k.Columns, ts, i)
+			if seen[string(buf)] || d.Diff(i) > 1 {
+				e := pgerror.New(pgerror.UniqueViolation, "could not create unique index \"%s\"", k.Name).
+					WithDetail("Key %s is duplicated.", s.keyText(t, k.Columns, &d.Batch, k.Columns, i))
+				e.Schema, e.Table, e.Constraint = t.Schema, t.Name, k.Name
+				return e
+			}
+			seen[string(buf)] = true
+		}
+	}
+	return nil
+}
+
+// verifyForeign checks that the present rows of a table refer to rows that are there.
+func (s *Session) verifyForeign(ctx context.Context, t *catalog.Object, fk *catalog.ForeignKey) error {
+	rows, err := s.presentRows(t)
+	if err != nil {
+		return err
+	}
+	for _, d := range rows {
+		if err := s.checkReferring(ctx, t, fk, d.Batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate runs VALIDATE CONSTRAINT.
+func (t *tableAlter) validate() error {
+	if i := slices.IndexFunc(t.o.Checks, func(c catalog.Check) bool { return c.Name == t.a.NewName }); i >= 0 {
+		t.o.Checks[i].NotValid = false
+		if err := t.verifyCheck(t.o); err != nil {
+			return err
+		}
+		t.put()
+		return nil
+	}
+	i := slices.IndexFunc(t.o.Foreign, func(f catalog.ForeignKey) bool { return f.Name == t.a.NewName })
+	switch {
+	case i >= 0:
+		t.o.Foreign[i].NotValid = false
+		if err := t.s.verifyForeign(t.ctx, t.old, &t.o.Foreign[i]); err != nil {
+			return err
+		}
+		t.put()
+		return nil
+	case constraintNamed(t.o, t.a.NewName):
+		return pgerror.New(pgerror.WrongObjectType, "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", t.a.NewName, t.o.Name)
+	}
+	return t.noConstraint(t.a.NewName)
+}
+
+func (t *tableAlter) noConstraint(name string) error {
+	return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" of relation \"%s\" does not exist", name, t.o.Name)
+}
+
+// renameConstraint runs RENAME CONSTRAINT.
+func (t *tableAlter) renameConstraint() error {
+	from, to := t.a.Column, t.a.NewName
+	if !constraintNamed(t.o, from) {
+		return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", from, t.o.Name)
+	}
+	if constraintNamed(t.o, to) {
+		return pgerror.New(pgerror.DuplicateObject, "constraint \"%s\" for relation \"%s\" already exists", to, t.o.Name)
+	}
+	rename := func(name *string) {
+		if *name == from {
+			*name = to
+		}
+	}
+	if t.o.Primary != nil {
+		rename(&t.o.Primary.Name)
+	}
+	for i := range t.o.Unique {
+		k := &t.o.Unique[i]
+		if k.Name != from {
+			continue
+		}
+		if t.taken(to) {
+			return pgerror.New(pgerror.DuplicateTable, "relation \"%s\" already exists", to)
+		}
+		k.Name = to
+		x := *t.d.cat.ByID(k.Object)
+		x.Name = to
+		t.d.apply(catalog.Change{Put: &x})
+	}
+	for i := range t.o.Checks {
+		rename(&t.o.Checks[i].Name)
+	}
+	for i := range t.o.Foreign {
+		rename(&t.o.Foreign[i].Name)
+	}
+	t.put()
+	return nil
+}
+
+// dropConstraint runs DROP CONSTRAINT.
+func (t *tableAlter) dropConstraint() error {
+	name := t.a.NewName
+	if i := slices.IndexFunc(t.o.Checks, func(c catalog.Check) bool { return c.Name == name }); i >= 0 {
+		t.o.Checks = slices.Delete(t.o.Checks, i, i+1)
+		t.put()
+		return nil
+	}
+	if i := slices.IndexFunc(t.o.Foreign, func(f catalog.ForeignKey) bool { return f.Name == name }); i >= 0 {
+		f := t.o.Foreign[i]
+		t.removeForeign(&f)
+		t.put()
+		return nil
+	}
+	for _, k := range t.o.Keys() {
+		if k.Name != name || k.Index {
+			continue
+		}
+		if err := t.s.lock(t.ctx, t.old, true); err != nil {
+			return err
+		}
+		primary := t.o.Primary != nil && t.o.Primary.Name == name
+		if err := t.removeKey(&k, t.a.Cascade); err != nil {
+			return err
+		}
+		if primary { // its rows were in the order of the key
+			return t.rewriteRows(func(b columnar.Batch) (columnar.Batch, error) { return b, nil })
+		}
+		t.put()
+		return nil
+	}
+	if t.a.IfExists {
+		t.w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion,
+			Message: fmt.Sprintf("constraint \"%s\" of relation \"%s\" does not exist, skipping", name, t.o.Name)})
+		return nil
+	}
+	return t.noConstraint(name)
+}
+
+// removeForeign takes a foreign key and its index away.
+func (t *tableAlter) removeForeign(fk *catalog.ForeignKey) {
+	t.o.Foreign = slices.DeleteFunc(t.o.Foreign, func(f catalog.ForeignKey) bool { return f.Name == fk.Name })
+	if fk.Object != 0 {
+		t.d.apply(catalog.Change{Drop: fk.Object})
+	}
+}
+
+// removeKey takes a key and its index away, and (cascade) the foreign keys that
+// refer to it.
+func (t *tableAlter) removeKey(k *catalog.Key, cascade bool) error {
+	for _, r := range t.d.cat.References(t.o.ID) {
+		for _, fk := range r.Foreign {
+			if fk.RefTable != t.o.ID || !sameColumns(fk.RefColumns, k.Columns) {
+				continue
+			}
+			if !cascade {
+				return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop constraint %s on table %s because other objects depend on it", k.Name, t.o.Name).
+					WithDetail("constraint %s on table %s depends on index %s", fk.Name, r.Name, k.Name).
+					WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+			}
+			t.w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: fmt.Sprintf("drop cascades to constraint %s on table %s", fk.Name, r.Name)})
+			if r.ID == t.o.ID {
+				t.removeForeign(&fk)
+				continue
+			}
+			t.d.dropForeign(t.d.cat.ByID(r.ID), &fk)
+		}
+	}
+	if t.o.Primary != nil && t.o.Primary.Name == k.Name {
+		t.o.PrimaryKey, t.o.Primary = nil, nil
+	} else {
+		t.o.Unique = slices.DeleteFunc(t.o.Unique, func(x catalog.Key) bool { return x.Name == k.Name })
+	}
+	if k.Object != 0 {
+		t.d.apply(catalog.Change{Drop: k.Object})
+	}
+	return nil
+}
+
+// dropForeign takes a foreign key away from a table.
+func (d *ddlState) dropForeign(o *catalog.Object, fk *catalog.ForeignKey) {
+	c := o.Clone()
+	c.Foreign = slices.DeleteFunc(c.Foreign, func(f catalog.ForeignKey) bool { return f.Name == fk.Name })
+	c.SQL = tableSQL(d.cat, c)
+	d.apply(catalog.Change{Put: c})
+	if fk.Object != 0 {
+		d.apply(catalog.Change{Drop: fk.Object})
+	}
+}
+
+// tie is a part of an object that stays which refers to one that goes: a
+// foreign key to a table, a default from a sequence, the key of a unique index.
+type tie struct {
+	what, on string // "" for what is not told
+	cut      func()
+}
+
+// ties finds what refers to objects that are to be dropped without being
+// dropped with them.
+func (s *Session) ties(d *ddlState, gone []*catalog.Object, describe func(*catalog.Object) string) ([]tie, error) {
+	var out []tie
+	going := func(id plan.ObjectID) bool {
+		return slices.ContainsFunc(gone, func(o *catalog.Object) bool { return o.ID == id })
+	}
+	for _, o := range gone {
+		for _, r := range d.cat.References(o.ID) {
+			if going(r.ID) {
+				continue
+			}
+			for _, fk := range r.Foreign {
+				if fk.RefTable == o.ID {
+					what := fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r))
+					out = append(out, tie{what, describe(o), func() { d.dropForeign(d.cat.ByID(r.ID), &fk) }})
+				}
+			}
+		}
+		switch {
+		case o.Kind == catalog.KindSequence:
+			more, err := sequenceTies(d, o, going, describe)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		case o.Index != nil && o.Index.Unique && !going(o.Table):
+			out = append(out, indexTies(d, o, describe)...)
+		}
+	}
+	return out, nil
+}
+
+// sequenceTies are the defaults of columns that a sequence gives.
+func sequenceTies(d *ddlState, o *catalog.Object, going func(plan.ObjectID) bool, describe func(*catalog.Object) string) ([]tie, error) {
+	var out []tie
+	for _, u := range d.cat.Users(o.ID) {
+		if u.Kind != catalog.KindTable || going(u.ID) {
+			continue
+		}
+		for i, col := range u.Columns {
+			if col.Default != nextvalSQL(o) {
+				continue
+			}
+			if col.Identity != "" {
+				return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop sequence %s because column %s of table %s requires it", o.Name, col.Name, u.Name).
+					WithHint("You can drop column %s of table %s instead.", col.Name, u.Name)
+			}
+			out = append(out, tie{fmt.Sprintf("default value for column %s of %s", parser.QuoteIdent(col.Name), describe(u)), describe(o), func() {
+				c := d.cat.ByID(u.ID).Clone()
+				c.Columns[i].Default = ""
+				c.Deps = slices.DeleteFunc(c.Deps, func(x plan.ObjectID) bool { return x == o.ID })
+				c.SQL = tableSQL(d.cat, c)
+				d.apply(catalog.Change{Put: c})
+			}})
+		}
+	}
+	return out, nil
+}
+
+// indexTies are the key of a unique index, and the foreign keys that refer to it.
+func indexTies(d *ddlState, o *catalog.Object, describe func(*catalog.Object) string) []tie {
+	var out []tie
+	for _, r := range d.cat.References(o.Table) {
+		for _, fk := range r.Foreign {
+			if fk.RefTable == o.Table && sameColumns(fk.RefColumns, o.Key) {
+				what := fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r))
+				out = append(out, tie{what, describe(o), func() { d.dropForeign(d.cat.ByID(r.ID), &fk) }})
+			}
+		}
+	}
+	return append(out, tie{cut: func() {
+		c := d.cat.ByID(o.Table).Clone()
+		c.Unique = slices.DeleteFunc(c.Unique, func(k catalog.Key) bool { return k.Object == o.ID })
+		c.SQL = tableSQL(d.cat, c)
+		d.apply(catalog.Change{Put: c})
+	}})
+}
+
+// renameViewColumn runs ALTER VIEW … RENAME COLUMN.
+func (s *Session) renameViewColumn(d *ddlState, a *parser.AlterCmd, o, c *catalog.Object) error {
+	i := o.Column(a.Column)
+	if i < 0 {
+		return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", a.Column)
+	}
+	if o.Column(a.NewName) >= 0 {
+		return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", a.NewName, o.Name)
+	}
+	before := s.c.bindContext(d.cat)
+	c.Columns[i].Name = a.NewName
+	c.SQL = viewSQL(c)
+	d.apply(catalog.Change{Put: c})
+	for _, u := range d.cat.Users(o.ID) {
+		nu := *u
+		if u.Kind == catalog.KindIndex {
+			nu.Columns = c.Columns
+			nu.SQL = indexSQL(c, &nu)
+		}
+		if u.Query != "" {
+			q, err := planner.RenameColumn(before, s.c.bindContext(d.cat), u.Query, o, i, a.NewName)
+			if err != nil {
+				return err
+			}
+			nu.Query = q
+			nu.SQL = viewSQL(&nu)
+		}
+		d.apply(catalog.Change{Put: &nu})
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package coord
+
+import (
+	"slices"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// rowRef is a row of a batch.
+type rowRef struct {
+	b *columnar.Batch
+	i int
+}
+
+// arbiter is a key whose conflicts an INSERT handles.
+type arbiter struct {
+	key     catalog.Key
+	types   []types.Type
+	present map[string]rowRef // the rows of the table that have one of the proposed keys
+	mine    map[string]bool   // keys that the statement has inserted
+	buf     []byte
+}
+
+// at is the key of a row; false if it cannot conflict.
+func (a *arbiter) at(b *columnar.Batch, i int) ([]byte, bool) {
+	if !a.key.NullsNotDistinct && hasNull(b, a.key.Columns, i) {
+		return nil, false
+	}
+	a.buf = appendKey(a.buf[:0], b, a.key.Columns, a.types, i)
+	return a.buf, true
+}
+
+func (r *writeRun) arbiters(t *catalog.Object, names []string, rows *columnar.Batch) ([]*arbiter, error) {
+	var out []*arbiter
+	for _, k := range t.Keys() {
+		if names != nil && !slices.Contains(names, k.Name) {
+			continue
+		}
+		a := &arbiter{key: k, types: columnTypes(t.Columns, k.Columns), present: map[string]rowRef{}, mine: map[string]bool{}}
+		want := newKeySet(a.types, rows, k.Columns, func(i int) bool { return k.NullsNotDistinct || !hasNull(rows, k.Columns, i) })
+		var err error
+		if a.present, err = r.presentRows(t, k.Columns, want); err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// presentRows are the rows that a table has with the wanted keys, which are
+// unique.
+func (r *writeRun) presentRows(t *catalog.Object, key []int, want *keySet) (map[string]rowRef, error) {
+	ts := columnTypes(t.Columns, allColumns(t))
+	type entry struct {
+		ref  rowRef
+		diff dataflow.Diff
+	}
+	found := map[string]map[string]*entry{}
+	err := r.s.withKeys(r.ctx, t, key, want, func(x string, b *columnar.Batch, i int, d dataflow.Diff) {
+		if found[x] == nil {
+			found[x] = map[string]*entry{}
+		}
+		exact := string(exactKey(nil, b, ts, i))
+		e := found[x][exact]
+		if e == nil {
+			one := b.Gather([]uint32{uint32(i)}) // b may be reused
+			e = &entry{ref: rowRef{&one, 0}}
+			found[x][exact] = e
+		}
+		e.diff += d
+	})
+	out := map[string]rowRef{}
+	for x, es := range found {
+		for _, e := range es {
+			if e.diff > 0 {
+				out[x] = e.ref
+			}
+		}
+	}
+	return out, err
+}
+
+// onConflict inserts the rows that conflict with none and handles the others. It
+// gives the rows inserted or updated, in the order in which they were proposed.
+func (r *writeRun) onConflict(b *planner.Write, rows columnar.Batch) (columnar.Batch, error) {
+	var v violation
+	if err := r.s.checkRows(b.Table, rows, &v); err != nil {
+		return rows, err
+	}
+	if err := v.error(); err != nil {
+		return rows, err
+	}
+	as, err := r.arbiters(b.Table, b.Conflict.Keys, &rows)
+	if err != nil {
+		return rows, err
+	}
+	c := conflicts{as: as, update: b.Conflict.Rel != nil, again: -1}
+	for i := range rows.N {
+		c.row(&rows, i)
+	}
+	fresh := rows.Gather(c.insert)
+	if len(c.pairs) == 0 {
+		if c.again >= 0 {
+			return rows, affectedTwice()
+		}
+		return fresh, r.insert(b.Table, fresh)
+	}
+	updated, at, err := r.conflictUpdates(b, &c, &rows)
+	if err != nil {
+		return rows, err
+	}
+	if err := r.insert(b.Table, fresh); err != nil {
+		return rows, err
+	}
+	for _, i := range c.insert {
+		at = append(at, int64(i))
+	}
+	kinds := kindsOf(b.Table.Columns)
+	all := columnar.ConcatBatches(kinds, &updated, &fresh)
+	order := make([]uint32, all.N)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(x, y uint32) int { return int(at[x] - at[y]) })
+	return all.Gather(order), nil
+}
+
+func affectedTwice() error {
+	return pgerror.New(pgerror.CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time").
+		WithHint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
+}
+
+// conflicts sorts proposed rows into those to insert and those that meet a
+// present row.
+type conflicts struct {
+	as     []*arbiter
+	update bool
+	insert []uint32
+	pairs  []pair
+	again  int // a row that meets one which the statement has inserted; -1: none
+}
+
+// pair is a proposed row and the present one that it meets.
+type pair struct {
+	present  rowRef
+	proposed int
+}
+
+func (c *conflicts) row(rows *columnar.Batch, i int) {
+	for _, a := range c.as {
+		x, ok := a.at(rows, i)
+		if !ok {
+			continue
+		}
+		if a.mine[string(x)] {
+			if c.update && c.again < 0 {
+				c.again = i
+			}
+			return
+		}
+		if ref, ok := a.present[string(x)]; ok {
+			if c.update {
+				c.pairs = append(c.pairs, pair{ref, i})
+			}
+			return
+		}
+	}
+	c.insert = append(c.insert, uint32(i))
+	for _, a := range c.as {
+		if x, ok := a.at(rows, i); ok {
+			a.mine[string(x)] = true
+		}
+	}
+}
+
+// conflictUpdates carries out DO UPDATE and gives the new rows, with the
+// numbers of the proposed ones.
+func (r *writeRun) conflictUpdates(b *planner.Write, c *conflicts, rows *columnar.Batch) (columnar.Batch, []int64, error) {
+	n := len(b.Table.Columns)
+	in := columnar.Batch{N: len(c.pairs)}
+	nums := make([]int64, len(c.pairs))
+	for col := range n {
+		v := columnar.NewBuilder(rows.Cols[col].Kind(), len(c.pairs))
+		for _, p := range c.pairs {
+			v.AppendFrom(p.present.b.Cols[col], p.present.i)
+		}
+		in.Cols = append(in.Cols, v.Build())
+	}
+	idx := make([]uint32, len(c.pairs))
+	for k, p := range c.pairs {
+		idx[k], nums[k] = uint32(p.proposed), int64(k)
+	}
+	excluded := rows.Gather(idx)
+	in.Cols = append(append(in.Cols, excluded.Cols...), columnar.FromSlice(nums, nil))
+	r.reader.give(b.Conflict.Input, &in)
+	out, err := r.query(b.Conflict.Rel)
+	if err != nil {
+		return columnar.Batch{}, nil, err
+	}
+	order := make([]uint32, out.N)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	got := out.Cols[2*n].Int64s()
+	slices.SortFunc(order, func(x, y uint32) int { return int(got[x] - got[y]) })
+	sorted := out.Gather(order)
+	at := slices.Clone(sorted.Cols[2*n].Int64s())
+	seen := map[*columnar.Batch]bool{}
+	first := c.again
+	for k, x := range at {
+		p := c.pairs[x]
+		if seen[p.present.b] && (first < 0 || p.proposed < first) {
+			first = p.proposed
+		}
+		seen[p.present.b] = true
+		at[k] = int64(p.proposed)
+	}
+	if first >= 0 {
+		return sorted, nil, affectedTwice()
+	}
+	old := part(sorted, 0, n)
+	fresh, err := r.s.generate(b.Table, part(sorted, n, 2*n))
+	if err != nil {
+		return fresh, nil, err
+	}
+	return fresh, at, r.replace(b.Table, &old, fresh)
+}

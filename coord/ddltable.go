@@ -1,0 +1,425 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// newTable is a table that is being defined, or given further constraints:
+// the objects that come with it are made known to the catalog together.
+type newTable struct {
+	s    *Session
+	d    *ddlState
+	text string
+	o    *catalog.Object
+	with []*catalog.Object // indexes and sequences
+}
+
+// serials are the names of the types that stand for a sequence.
+var serials = map[string]types.Type{
+	"smallserial": types.Int2, "serial2": types.Int2, "serial": types.Int4, "serial4": types.Int4, "bigserial": types.Int8, "serial8": types.Int8,
+}
+
+// serialType is the type that serial and its like stand for; false for others.
+func serialType(n *pg.TypeName) (types.Type, bool) {
+	if n == nil || len(n.Names) != 1 || len(n.ArrayBounds) > 0 {
+		return types.Type{}, false
+	}
+	t, ok := serials[n.Names[0].GetString_().GetSval()]
+	return t, ok
+}
+
+// column makes a column of its definition, without what needs its table.
+func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, error) {
+	col := catalog.Column{Name: def.Name, NotNull: def.NotNull || def.PrimaryKey}
+	t, serial := serialType(def.Type.Node)
+	if !serial {
+		var err error
+		if t, err = planner.ResolveType(s.bindContext(nil), text, def.Type); err != nil {
+			return col, err
+		}
+	}
+	col.Type = t
+	if def.NotNull && def.Null {
+		return col, pgerror.New(pgerror.SyntaxError, "conflicting NULL/NOT NULL declarations for column \"%s\"", def.Name).At(def.Pos)
+	}
+	if def.Collation != "" && !collationC(def.Collation) {
+		return col, pgerror.Unsupported("collation \"" + def.Collation + "\"")
+	}
+	switch {
+	case def.Default != nil && (def.Generated != nil || def.Identity != "" || serial), def.Generated != nil && def.Identity != "":
+		what := "default and generation expression"
+		switch {
+		case def.Identity != "" && def.Generated != nil:
+			what = "identity and generation expression"
+		case def.Identity != "":
+			what = "default and identity"
+		case serial:
+			return col, pgerror.New(pgerror.SyntaxError, "multiple default values specified for column \"%s\"", def.Name).At(def.Pos)
+		}
+		return col, pgerror.New(pgerror.SyntaxError, "both %s specified for column \"%s\" of table", what, def.Name).At(def.Pos)
+	case def.Default != nil:
+		if _, err := s.bindDefault(text, def.Default, t); err != nil {
+			return col, err
+		}
+		col.Default = def.Default.SQL
+	case def.Identity != "":
+		if t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
+			return col, pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint")
+		}
+		if def.Null {
+			return col, pgerror.New(pgerror.SyntaxError, "conflicting NULL/NOT NULL declarations for column \"%s\"", def.Name).At(def.Pos)
+		}
+		col.Identity, col.NotNull = def.Identity, true
+	case def.Generated != nil:
+		col.Generated = def.Generated.SQL
+	}
+	col.NotNull = col.NotNull || serial
+	return col, nil
+}
+
+// bindDefault binds the expression of a DEFAULT.
+func (s *Session) bindDefault(text string, e *parser.Expr, t types.Type) (expr.Expr, error) {
+	v, err := planner.BindExpr(s.bindContext(nil), text, e, nil, "DEFAULT expressions", types.Unknown)
+	if err != nil {
+		return nil, err
+	}
+	if !expr.CanCoerce(v.Type(), t, expr.CastAssignment) {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "column is of type %s but default expression is of type %s", types.Of(t.OID), types.Of(v.Type().OID)).
+			WithHint("You will need to rewrite or cast the expression.")
+	}
+	return planner.BindExpr(s.bindContext(nil), text, e, nil, "DEFAULT expressions", t)
+}
+
+func collationC(name string) bool {
+	switch strings.ToLower(name) {
+	case "c", "posix", "default", "ucs_basic", "c.utf8":
+		return true
+	}
+	return false
+}
+
+// define fills in the columns and constraints of a new table.
+func (n *newTable) define(def *parser.CreateTable) error {
+	o := n.o
+	constraints := slices.Clone(def.Constraints)
+	likes := def.Like
+	for i := 0; i <= len(def.Columns); i++ {
+		for len(likes) > 0 && likes[0].After == i {
+			if err := n.like(&likes[0]); err != nil {
+				return err
+			}
+			likes = likes[1:]
+		}
+		if i == len(def.Columns) {
+			break
+		}
+		c := &def.Columns[i]
+		col, err := n.s.column(n.text, c)
+		if err != nil {
+			return err
+		}
+		if o.Column(col.Name) >= 0 {
+			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", col.Name)
+		}
+		o.Columns = append(o.Columns, col)
+		constraints = append(constraints, c.Keys...)
+		constraints = append(constraints, c.Checks...)
+		constraints = append(constraints, c.References...)
+	}
+	if len(o.Columns) > 1600 {
+		return pgerror.New(pgerror.TooManyColumns, "tables can have at most 1600 columns")
+	}
+	for i := range def.Columns {
+		if err := n.columnRules(&def.Columns[i]); err != nil {
+			return err
+		}
+	}
+	// Keys come first, as foreign keys may refer to them.
+	for _, foreign := range []bool{false, true} {
+		for i := range constraints {
+			if (constraints[i].Kind == parser.ConstraintForeignKey) == foreign {
+				if err := n.constraint(&constraints[i]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// columnRules adds what a column's definition says beyond the column: the
+// sequence of serial and identity columns, and checks what generates it.
+func (n *newTable) columnRules(def *parser.ColumnDef) error {
+	i := n.o.Column(def.Name)
+	col := &n.o.Columns[i]
+	_, serial := serialType(def.Type.Node)
+	if serial || def.Identity != "" {
+		return n.sequenceFor(i, def.SequenceOptions)
+	}
+	if def.Generated == nil {
+		return nil
+	}
+	_, err := n.s.bindGenerated(n.text, def.Generated, n.o, col)
+	return err
+}
+
+// bindGenerated binds the expression of a generated column.
+func (s *Session) bindGenerated(text string, g *parser.Expr, o *catalog.Object, col *catalog.Column) (expr.Expr, error) {
+	e, err := planner.BindExpr(s.bindContext(nil), text, g, o, "column generation expressions", types.Unknown)
+	if err != nil {
+		return nil, err
+	}
+	if expr.VolatilityOf(e) != expr.Immutable {
+		return nil, pgerror.New(pgerror.InvalidObjectDefinition, "generation expression is not immutable")
+	}
+	var failed error
+	expr.Walk(e, func(x expr.Expr) bool {
+		if c, ok := x.(*expr.Column); ok && c.Index < len(o.Columns) && o.Columns[c.Index].Generated != "" {
+			failed = pgerror.New(pgerror.InvalidObjectDefinition, "cannot use generated column \"%s\" in column generation expression", o.Columns[c.Index].Name).
+				WithDetail("A generated column cannot reference another generated column.").At(c.Pos)
+		}
+		return failed == nil
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if !expr.CanCoerce(e.Type(), col.Type, expr.CastAssignment) {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but default expression is of type %s", col.Name, types.Of(col.Type.OID), types.Of(e.Type().OID)).
+			WithHint("You will need to rewrite or cast the expression.")
+	}
+	return planner.BindExpr(s.bindContext(nil), text, g, o, "column generation expressions", col.Type)
+}
+
+// sequenceFor gives a column a sequence of its own.
+func (n *newTable) sequenceFor(i int, opts []*pg.Node) error {
+	col := &n.o.Columns[i]
+	seq := &catalog.Sequence{Type: col.Type, Table: n.o.ID, Column: col.Name, Identity: col.Identity != ""}
+	name := n.freeName(n.o.Name, col.Name, "seq")
+	schema := n.o.Schema
+	var rest []*pg.Node
+	for _, x := range opts {
+		if d := x.GetDefElem(); d.GetDefname() == "sequence_name" {
+			l := listStrings(d.GetArg().GetList().GetItems())
+			if name = l[len(l)-1]; len(l) > 1 {
+				schema = l[len(l)-2]
+			}
+			continue
+		}
+		rest = append(rest, x)
+	}
+	if _, err := sequenceOptions(seq, rest, true); err != nil {
+		return err
+	}
+	o, err := n.s.newSequence(&catalog.Object{Schema: schema, Name: name, Kind: catalog.KindSequence, Sequence: seq, Temporary: n.o.Temporary})
+	if err != nil {
+		return err
+	}
+	n.with = append(n.with, o)
+	n.o.Deps = append(n.o.Deps, o.ID)
+	col.Default = nextvalSQL(o)
+	return nil
+}
+
+// freeName makes a name for an object of the table that no relation has.
+func (n *newTable) freeName(a, b, label string) string {
+	for i := 0; ; i++ {
+		l := label
+		if i > 0 {
+			l = fmt.Sprint(label, i)
+		}
+		name := catalog.ObjectName(a, b, l)
+		if !n.taken(name) {
+			return name
+		}
+	}
+}
+
+// taken reports whether a name is in use for a relation of the table's schema.
+func (n *newTable) taken(name string) bool {
+	if n.d.cat.Get(catalog.KindTable, n.o.Schema, name) != nil || n.o.Name == name {
+		return true
+	}
+	if n.o.Primary != nil && n.o.Primary.Name == name {
+		return true
+	}
+	if n.d.cat.PrimaryNamed(n.o.Schema, name) {
+		return true
+	}
+	return slices.ContainsFunc(n.with, func(o *catalog.Object) bool { return o.Name == name })
+}
+
+// like takes over the columns of another relation, and what INCLUDING says.
+func (n *newTable) like(l *parser.Like) error {
+	t := n.d.cat.Resolve(catalog.KindTable, l.Name.Schema, l.Name.Name, n.s.relationPath())
+	if t == nil || !t.Relation() {
+		return undefinedRelation(l.Name.Schema, l.Name.Name)
+	}
+	base := len(n.o.Columns)
+	for i, c := range t.Columns {
+		if n.o.Column(c.Name) >= 0 {
+			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Name)
+		}
+		identity := c.Identity
+		if !l.Including["comments"] {
+			c.Comment = ""
+		}
+		if !l.Including["generated"] {
+			c.Generated = ""
+		}
+		if c.Identity != "" {
+			c.Default = ""
+		}
+		if !l.Including["identity"] {
+			c.Identity = ""
+		}
+		if !l.Including["defaults"] {
+			c.Default = ""
+		}
+		if t.Kind != catalog.KindTable {
+			c.NotNull = false
+		}
+		n.o.Columns = append(n.o.Columns, c)
+		if identity != "" && c.Identity != "" {
+			if err := n.sequenceFor(base+i, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range t.Deps { // sequences of defaults
+		if l.Including["defaults"] && !slices.Contains(n.o.Deps, d) {
+			n.o.Deps = append(n.o.Deps, d)
+		}
+	}
+	if l.Including["constraints"] {
+		n.o.Checks = append(n.o.Checks, t.Checks...)
+	}
+	if !l.Including["indexes"] {
+		return nil
+	}
+	for i, k := range t.Keys() {
+		cols := make([]int, len(k.Columns))
+		for j, c := range k.Columns {
+			cols[j] = base + c
+		}
+		c := parser.Constraint{Kind: parser.ConstraintUnique, NullsNotDistinct: k.NullsNotDistinct}
+		if t.Primary != nil && i == 0 {
+			c.Kind = parser.ConstraintPrimaryKey
+		}
+		if err := n.key(&c, cols); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listStrings(l []*pg.Node) []string {
+	var out []string
+	for _, x := range l {
+		out = append(out, x.GetString_().GetSval())
+	}
+	return out
+}
+
+func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w pgwire.ResultWriter) error {
+	schema, exists, err := s.targetIn(d, catalog.KindTable, n.Name, n.Temp)
+	if err != nil {
+		return err
+	}
+	if skip, err := taken(exists, n.IfNotExists, w); skip || err != nil {
+		return err
+	}
+	if n.OnCommit != "" && schema != s.tempSchema {
+		return pgerror.New(pgerror.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
+	}
+	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindTable, AppendOnly: n.AppendOnly,
+		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit}
+	if o, err = s.c.newObject(o); err != nil {
+		return err
+	}
+	t := &newTable{s: s, d: d, text: p.stmt.Text, o: o}
+	if err := t.define(n); err != nil {
+		return err
+	}
+	t.put()
+	s.onCommit = s.onCommit || n.OnCommit != ""
+	return nil
+}
+
+// put makes the table and what came with it known to the transaction's catalog.
+func (n *newTable) put() {
+	n.o.SQL = tableSQL(n.d.cat, n.o)
+	n.d.apply(catalog.Change{Put: n.o})
+	for _, x := range n.with {
+		n.d.apply(catalog.Change{Put: x})
+	}
+	for _, u := range n.d.cat.Users(n.o.ID) { // indexes have its columns
+		if u.Kind == catalog.KindIndex && u.Table == n.o.ID {
+			nu := *u
+			nu.Columns = n.o.Columns
+			nu.SQL = indexSQL(n.o, &nu)
+			n.d.apply(catalog.Change{Put: &nu})
+		}
+	}
+}
+
+// createTableAs runs CREATE TABLE AS and SELECT INTO: the table and its rows
+// enter at one epoch.
+func (s *Session) createTableAs(ctx context.Context, d *ddlState, p *prepared, n *parser.CreateTableAs, w pgwire.ResultWriter) (string, error) {
+	schema, exists, err := s.targetIn(d, catalog.KindTable, n.Name, n.Temp)
+	if err != nil {
+		return "", err
+	}
+	if skip, err := taken(exists, n.IfNotExists, w); skip || err != nil {
+		return "CREATE TABLE AS", err
+	}
+	q, err := planner.BindQuery(s.bindContext(nil), p.stmt.Text, &n.Query)
+	if err != nil {
+		return "", err
+	}
+	cols, err := viewColumns(q, n.Columns)
+	if err != nil {
+		return "", err
+	}
+	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindTable, Columns: cols,
+		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit}
+	for i := range o.Columns {
+		o.Columns[i].NotNull = false
+	}
+	s.onCommit = s.onCommit || n.OnCommit != ""
+	o.SQL = tableSQL(d.cat, o)
+	if o, err = s.c.newObject(o); err != nil {
+		return "", err
+	}
+	rows := 0
+	if !n.WithNoData {
+		rel, err := planner.Optimize(q.Rel, s.optimizeOptions())
+		if err != nil {
+			return "", err
+		}
+		width := len(cols)
+		if err := s.runQuery(ctx, rel, nil, true, func(b *columnar.Batch) error {
+			rows += b.N
+			s.tx.write(o.ID, &dataflow.Delta{Batch: *firstCols(b, width)})
+			return nil
+		}); err != nil {
+			return "", err
+		}
+	}
+	d.apply(catalog.Change{Put: o})
+	return fmt.Sprintf("SELECT %d", rows), nil
+}

@@ -1,0 +1,327 @@
+package planner
+
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// insert binds INSERT.
+func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
+	ctes, err := b.statementWith(s.WithClause, outer)
+	if err != nil {
+		return nil, err
+	}
+	t, err := b.target(s.Relation, "insert into")
+	if err != nil {
+		return nil, err
+	}
+	into, err := b.insertColumns(t, s.Cols)
+	if err != nil {
+		return nil, err
+	}
+	in := inserter{binder: b, t: t, into: into, ctes: ctes, stmt: s, given: make([]expr.Expr, len(t.object.Columns))}
+	sel := s.SelectStmt.GetSelectStmt()
+	switch {
+	case sel == nil:
+		in.rel = unit()
+	case len(sel.ValuesLists) > 0 && sel.SortClause == nil && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
+		rows := make([][]*pg.Node, len(sel.ValuesLists))
+		for i, l := range sel.ValuesLists {
+			rows[i] = l.GetList().GetItems()
+		}
+		err = in.rows(rows)
+	default:
+		err = in.query(sel)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Write{Kind: WriteInsert, Table: t.object, Rel: in.rel}
+	if out.Row, err = in.row(); err != nil {
+		return nil, err
+	}
+	if s.OnConflictClause != nil {
+		if out.Conflict, err = b.onConflict(t, s.OnConflictClause, ctes); err != nil {
+			return nil, err
+		}
+	}
+	out.Returning, err = b.returning(s.ReturningList, t.columns(), []*entry{t.entry}, ctes)
+	return out, err
+}
+
+// inserter binds the rows of an INSERT: rel, and the values that are given for
+// columns of the table, over rel's columns.
+type inserter struct {
+	*binder
+	t     *target
+	into  []int
+	ctes  *cteScope
+	stmt  *pg.InsertStmt
+	rel   plan.Rel
+	given []expr.Expr
+}
+
+// insertColumns lists the columns that an INSERT gives values for.
+func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
+	var out []int
+	if len(list) == 0 {
+		for i, c := range t.object.Columns {
+			if !c.Hidden {
+				out = append(out, i)
+			}
+		}
+		return out, nil
+	}
+	for _, n := range list {
+		r := n.GetResTarget()
+		if len(r.Indirection) > 0 {
+			return nil, pgerror.Unsupported("INSERT into a part of a column").At(b.pos(r.Location))
+		}
+		i, err := b.targetColumn(t, r.Name, r.Location)
+		if err != nil {
+			return nil, err
+		}
+		for _, have := range out {
+			if have == i {
+				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", r.Name).At(b.pos(r.Location))
+			}
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// checkCount compares the number of values with that of columns. Without a
+// column list fewer values are fine: the other columns get their defaults.
+func (b *binder) checkCount(s *pg.InsertStmt, into []int, n int, extra func() int) error {
+	switch {
+	case n > len(into):
+		return pgerror.New(pgerror.SyntaxError, "INSERT has more expressions than target columns").At(extra())
+	case n < len(into) && len(s.Cols) > 0:
+		return pgerror.New(pgerror.SyntaxError, "INSERT has more target columns than expressions").
+			At(b.pos(s.Cols[n].GetResTarget().GetLocation()))
+	}
+	return nil
+}
+
+// overridden says whether the value given for a column is not used, and refuses
+// one that the column does not take.
+func (in *inserter) overridden(c *catalog.Column) (bool, error) {
+	if c.Identity != "" && in.stmt.Override == pg.OverridingKind_OVERRIDING_USER_VALUE {
+		return true, nil
+	}
+	detail := fixedColumn(c, in.stmt.Override == pg.OverridingKind_OVERRIDING_SYSTEM_VALUE)
+	if detail == "" {
+		return false, nil
+	}
+	e := pgerror.New(pgerror.GeneratedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", c.Name).WithDetail("%s", detail)
+	if c.Identity != "" {
+		e = e.WithHint("Use OVERRIDING SYSTEM VALUE to override.")
+	}
+	return false, e
+}
+
+// rows binds the rows of VALUES, each cell for its column. Where some of a
+// column's cells are DEFAULT a further column says which.
+func (in *inserter) rows(lists [][]*pg.Node) error {
+	sc := newScope(nil)
+	sc.kind = inValues
+	x := exprBinder{binder: in.binder, scope: sc, ctes: in.ctes}
+	width := len(lists[0])
+	if width > len(in.into) {
+		return in.checkCount(in.stmt, in.into, width, func() int { return in.pos(nodeLocation(lists[0][len(in.into)])) })
+	}
+	table := in.t.object.Columns
+	rows := make([][]expr.Expr, len(lists))
+	defaults := make([]int, width)
+	for r, list := range lists {
+		if len(list) != width {
+			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(in.pos(nodeLocation(list[0])))
+		}
+		rows[r] = make([]expr.Expr, width)
+		for i, n := range list {
+			c := &table[in.into[i]]
+			if n.GetSetToDefault() != nil {
+				rows[r][i] = nullConst(c.Type)
+				defaults[i]++
+				continue
+			}
+			pos := in.pos(nodeLocation(n))
+			unused, err := in.overridden(c)
+			if err != nil {
+				return err
+			}
+			e, err := x.expr(n)
+			if err != nil {
+				return err
+			}
+			if rows[r][i], err = assign(c, e, pos); err != nil {
+				return err
+			}
+			if unused {
+				rows[r][i] = nullConst(c.Type)
+				defaults[i]++
+			}
+		}
+	}
+	if err := in.checkCount(in.stmt, in.into, width, nil); err != nil {
+		return err
+	}
+	var cols []plan.Column
+	for i := range width {
+		c := &table[in.into[i]]
+		cols = append(cols, plan.Column{Name: c.Name, Type: c.Type})
+		if defaults[i] < len(lists) {
+			in.given[in.into[i]] = plan.RefTo(cols, i)
+		}
+	}
+	for i := range width {
+		if defaults[i] == 0 || defaults[i] == len(lists) {
+			continue
+		}
+		for r, list := range lists {
+			rows[r] = append(rows[r], boolConst(list[i].GetSetToDefault() != nil))
+		}
+		cols = append(cols, plan.Column{Name: "default", Type: types.Bool, NotNull: true})
+		def, err := in.defaultOf(&table[in.into[i]])
+		if err != nil {
+			return err
+		}
+		in.given[in.into[i]] = &expr.Case{Whens: []expr.When{{Cond: plan.RefTo(cols, len(cols)-1), Then: def}}, Else: in.given[in.into[i]], Typ: cols[i].Type}
+	}
+	in.rel = valuesRel(rows, cols)
+	return nil
+}
+
+// query binds INSERT … SELECT. The rows keep the order of the query.
+func (in *inserter) query(sel *pg.SelectStmt) error {
+	in.inner = true
+	q, err := in.binder.query(sel, nil, in.ctes, keepUnknown)
+	in.inner = false
+	if err != nil {
+		return err
+	}
+	if err := in.checkCount(in.stmt, in.into, len(q.cols), func() int { return q.cols[len(in.into)].pos }); err != nil {
+		return err
+	}
+	table := in.t.object.Columns
+	for k := range q.cols {
+		c := &table[in.into[k]]
+		unused, err := in.overridden(c)
+		if err != nil {
+			return err
+		}
+		if q.rel.Columns()[k].Type.OID == types.OIDUnknown { // a literal: it is of the column's type
+			if err := coerceOutput(q, k, c.Type); err != nil {
+				return err
+			}
+		}
+		if unused {
+			continue
+		}
+		if in.given[in.into[k]], err = assign(c, plan.RefTo(q.rel.Columns(), k), q.cols[k].pos); err != nil {
+			return err
+		}
+	}
+	in.rel = q.sorted()
+	return nil
+}
+
+// row is the value of each column of the table.
+func (in *inserter) row() ([]expr.Expr, error) {
+	out := in.given
+	for i := range out {
+		if out[i] != nil {
+			continue
+		}
+		var err error
+		if out[i], err = in.defaultOf(&in.t.object.Columns[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// onConflict binds ON CONFLICT.
+func (b *binder) onConflict(t *target, s *pg.OnConflictClause, ctes *cteScope) (*Conflict, error) {
+	out := &Conflict{}
+	var err error
+	if s.Infer != nil {
+		if out.Keys, err = b.arbiters(t, s.Infer); err != nil {
+			return nil, err
+		}
+	}
+	if s.Action != pg.OnConflictAction_ONCONFLICT_UPDATE {
+		return out, nil
+	}
+	if s.Infer == nil {
+		return nil, pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
+			WithHint("For example, ON CONFLICT (column_name).").At(b.pos(s.Location))
+	}
+	n := len(t.object.Columns)
+	number := plan.Column{Name: "number", Type: types.Int8, NotNull: true}
+	cols := append(append(t.columns(), t.columns()...), number)
+	get := b.transient("excluded", cols)
+	excluded := objectEntry(t.object)
+	excluded.name, excluded.schema, excluded.object = "excluded", "", nil
+	shift([]*entry{excluded}, n)
+	sel := &selectState{binder: b, ctes: ctes, scope: newScope(nil)}
+	sel.scope.entries = []*entry{t.entry, excluded}
+	sel.scope.all = sel.scope.entries
+	sets, err := b.assignments(t, sel, s.TargetList)
+	if err != nil {
+		return nil, err
+	}
+	preds, err := sel.where(s.WhereClause)
+	if err != nil {
+		return nil, err
+	}
+	out.Input = get.ID
+	out.Rel, err = b.finishRel(updateRows(t, filter(get, preds...), sets, []int{2 * n}))
+	return out, err
+}
+
+// arbiters finds the keys whose conflicts ON CONFLICT (…) handles.
+func (b *binder) arbiters(t *target, s *pg.InferClause) ([]string, error) {
+	keys := t.object.Keys()
+	if s.Conname != "" {
+		for _, k := range keys {
+			if k.Name == s.Conname && !k.Index {
+				return []string{k.Name}, nil
+			}
+		}
+		return nil, pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", s.Conname, t.object.Name).At(b.pos(s.Location))
+	}
+	var cols []int
+	for _, n := range s.IndexElems {
+		el := n.GetIndexElem()
+		if el.Name == "" {
+			return nil, pgerror.New(pgerror.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+		}
+		i, err := b.targetColumn(t, el.Name, -1)
+		if err != nil {
+			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+		}
+		if !slices.Contains(cols, i) {
+			cols = append(cols, i)
+		}
+	}
+	slices.Sort(cols)
+	var out []string
+	for _, k := range keys {
+		if slices.Equal(slices.Sorted(slices.Values(k.Columns)), cols) {
+			out = append(out, k.Name)
+		}
+	}
+	if out == nil {
+		return nil, pgerror.New(pgerror.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+	}
+	return out, nil
+}
