@@ -79,7 +79,7 @@ func (t *tableAlter) alterColumn(c *catalog.Column) error {
 		if detail := identityOrGenerated(c, t.old); detail != nil {
 			return detail
 		}
-		if _, err := t.s.bindDefault(t.text, t.a.Expr, c.Type); err != nil {
+		if _, err := t.s.bindDefault(t.text, t.a.Expr, c.Name, c.Type); err != nil {
 			return err
 		}
 		c.Default = t.a.Expr.SQL
@@ -610,15 +610,10 @@ func (t *tableAlter) retype() error {
 	outs := plan.Refs(planColumns(t.old))
 	switch {
 	case t.a.Expr != nil:
-		var e expr.Expr
-		if e, err = planner.BindExpr(t.s.bindContext(nil), t.text, t.a.Expr, t.old, "transform expressions", types.Unknown); err != nil {
-			return err
-		}
-		if !expr.CanCoerce(e.Type(), typ, expr.CastAssignment) {
+		outs[t.col], err = t.s.bindAs(t.text, t.a.Expr, t.old, "transform expressions", typ, func(types.Type) error {
 			return pgerror.New(pgerror.DatatypeMismatch, "result of USING clause for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
 				WithHint("You might need to add an explicit cast.")
-		}
-		outs[t.col], err = expr.Coerce(e, typ, expr.CastAssignment, 0)
+		})
 	case !expr.CanCoerce(c.Type, typ, expr.CastAssignment):
 		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
 			WithHint("You might need to specify \"USING %s::%s\".", parser.QuoteIdent(c.Name), types.Of(typ.OID))
@@ -647,14 +642,13 @@ func (t *tableAlter) retypeDefault(c *catalog.Column, typ types.Type) error {
 	if err != nil {
 		return err
 	}
-	e, err := planner.BindExpr(t.s.bindContext(nil), c.Default, &x, nil, "DEFAULT expressions", types.Unknown)
-	if err != nil {
-		return err
-	}
-	if !expr.CanCoerce(e.Type(), c.Type, expr.CastAssignment) || !expr.CanCoerce(c.Type, typ, expr.CastAssignment) {
+	refused := func(types.Type) error {
 		return pgerror.New(pgerror.DatatypeMismatch, "default for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID))
 	}
-	if !expr.CanCoerce(e.Type(), typ, expr.CastAssignment) {
+	if !expr.CanCoerce(c.Type, typ, expr.CastAssignment) {
+		return refused(c.Type)
+	}
+	if _, err := t.s.bindAs(c.Default, &x, nil, "DEFAULT expressions", typ, refused); err != nil {
 		c.Default = "(" + c.Default + ")::" + typeName(c.Type)
 	}
 	return nil

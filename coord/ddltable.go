@@ -73,7 +73,7 @@ func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, er
 		}
 		return col, pgerror.New(pgerror.SyntaxError, "both %s specified for column \"%s\" of table", what, def.Name).At(def.Pos)
 	case def.Default != nil:
-		if _, err := s.bindDefault(text, def.Default, t); err != nil {
+		if _, err := s.bindDefault(text, def.Default, def.Name, t); err != nil {
 			return col, err
 		}
 		col.Default = def.Default.SQL
@@ -92,17 +92,27 @@ func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, er
 	return col, nil
 }
 
-// bindDefault binds the expression of a DEFAULT.
-func (s *Session) bindDefault(text string, e *parser.Expr, t types.Type) (expr.Expr, error) {
-	v, err := planner.BindExpr(s.bindContext(nil), text, e, nil, "DEFAULT expressions", types.Unknown)
-	if err != nil {
+// bindAs binds an expression of a table's definition as a value of a type.
+// mismatch is the error of one of another type.
+func (s *Session) bindAs(text string, e *parser.Expr, o *catalog.Object, context string, t types.Type, mismatch func(of types.Type) error) (expr.Expr, error) {
+	v, err := planner.BindExpr(s.bindContext(nil), text, e, o, context, t)
+	if err == nil || pgerror.As(err).Code != pgerror.DatatypeMismatch {
+		return v, err
+	}
+	if v, err = planner.BindExpr(s.bindContext(nil), text, e, o, context, types.Unknown); err != nil {
 		return nil, err
 	}
-	if !expr.CanCoerce(v.Type(), t, expr.CastAssignment) {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "column is of type %s but default expression is of type %s", types.Of(t.OID), types.Of(v.Type().OID)).
-			WithHint("You will need to rewrite or cast the expression.")
-	}
-	return planner.BindExpr(s.bindContext(nil), text, e, nil, "DEFAULT expressions", t)
+	return nil, mismatch(v.Type())
+}
+
+// bindDefault binds the expression of a DEFAULT.
+func (s *Session) bindDefault(text string, e *parser.Expr, column string, t types.Type) (expr.Expr, error) {
+	return s.bindAs(text, e, nil, "DEFAULT expressions", t, func(of types.Type) error { return defaultMismatch(column, t, of) })
+}
+
+func defaultMismatch(column string, t, of types.Type) error {
+	return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but default expression is of type %s", column, types.Of(t.OID), types.Of(of.OID)).
+		WithHint("You will need to rewrite or cast the expression.")
 }
 
 func collationC(name string) bool {
@@ -180,7 +190,7 @@ func (n *newTable) columnRules(def *parser.ColumnDef) error {
 
 // bindGenerated binds the expression of a generated column.
 func (s *Session) bindGenerated(text string, g *parser.Expr, o *catalog.Object, col *catalog.Column) (expr.Expr, error) {
-	e, err := planner.BindExpr(s.bindContext(nil), text, g, o, "column generation expressions", types.Unknown)
+	e, err := s.bindAs(text, g, o, "column generation expressions", col.Type, func(of types.Type) error { return defaultMismatch(col.Name, col.Type, of) })
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +205,7 @@ func (s *Session) bindGenerated(text string, g *parser.Expr, o *catalog.Object, 
 		}
 		return failed == nil
 	})
-	if failed != nil {
-		return nil, failed
-	}
-	if !expr.CanCoerce(e.Type(), col.Type, expr.CastAssignment) {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but default expression is of type %s", col.Name, types.Of(col.Type.OID), types.Of(e.Type().OID)).
-			WithHint("You will need to rewrite or cast the expression.")
-	}
-	return planner.BindExpr(s.bindContext(nil), text, g, o, "column generation expressions", col.Type)
+	return e, failed
 }
 
 // sequenceFor gives a column a sequence of its own.
