@@ -186,6 +186,15 @@ func EncodedSize(b *Batch, diffs []int64) int {
 	return s
 }
 
+// BatchSize is the length that AppendBatch adds.
+func BatchSize(b *Batch, diffs []int64) int {
+	size := 32 + 8*len(diffs)
+	for _, v := range b.Cols {
+		size += 16 + v.Head().BodySize(v.n)
+	}
+	return size
+}
+
 // AppendBatch appends the block form of rows with diffs (nil: 1 each).
 // len(dst) must be a multiple of 8.
 func AppendBatch(dst []byte, b *Batch, diffs []int64) []byte {

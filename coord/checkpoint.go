@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential/trace"
 	"github.com/streamdb/streamdb/sources"
@@ -356,7 +357,8 @@ func (p *checkpointer) writeBatch(c *Coordinator, owner *trace.Spine, b *trace.B
 		ref.Bytes = p.sizes[ref.ID]
 		return ref, nil, nil
 	}
-	block := b.AppendBlock(make([]byte, 0, b.EncodedSize()))
+	block := b.AppendBlock(columnar.GetSlice[uint8](b.EncodedSize())[:0])
+	defer columnar.PutSlice(block)
 	id, size, err := c.store.WriteBlock(storage.Raw, block)
 	if err != nil {
 		return ref, nil, err

@@ -52,9 +52,10 @@ func (r *record) empty() bool {
 // headerBytes is a tag and a length (4 bytes each) and an object id (8).
 const headerBytes = 16
 
-// encode appends the record to dst, which is empty or holds a multiple of 8
-// bytes, as all of a record's parts do.
-func (r *record) encode(dst []byte) ([]byte, error) {
+// encode gives the record in a buffer of columnar.GetSlice. All of its parts take
+// a multiple of 8 bytes.
+func (r *record) encode() ([]byte, error) {
+	dst := columnar.GetSlice[uint8](r.size())[:0]
 	entry := func(tag uint32, id plan.ObjectID, body func([]byte) []byte) {
 		dst = binary.LittleEndian.AppendUint32(dst, tag)
 		dst = binary.LittleEndian.AppendUint32(dst, 0)
@@ -108,6 +109,17 @@ func (r *record) encode(dst []byte) ([]byte, error) {
 		return nil, fmt.Errorf("epoch of %d bytes is over the limit of %d", len(dst), maxRecordBytes)
 	}
 	return dst, nil
+}
+
+// size is about the length of the encoded record.
+func (r *record) size() int {
+	n := 256
+	for _, c := range r.changes {
+		if n += headerBytes; !c.clear {
+			n += columnar.BatchSize(&c.delta.Batch, c.delta.Diffs)
+		}
+	}
+	return n
 }
 
 var errRecord = errors.New("log record is cut short")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sources"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -46,7 +47,6 @@ type timeline struct {
 	last    dataflow.Epoch
 	durable progress // log synced: the newest epoch that may be read
 	ingest  *stage
-	buf     []byte
 	stopped chan struct{}
 	merging bool       // collections may have merges left for idle time
 	retry   []*request // refused by a full disk, tried again
@@ -160,15 +160,13 @@ func (t *timeline) epoch(reqs []*request) {
 		return
 	}
 	e := t.next()
-	payload, err := rec.encode(t.buf[:0])
+	payload, err := rec.encode()
 	if err != nil {
 		for _, r := range reqs {
 			r.done(0, err)
 		}
 		return
 	}
-	// The log keeps the payload until it is durable.
-	t.buf = nil
 	// An epoch is complete, and its requests are told, when it is both durable
 	// and applied, whichever comes last.
 	var steps atomic.Int32
@@ -180,6 +178,9 @@ func (t *timeline) epoch(reqs []*request) {
 	}
 	_, err = t.c.store.Append(storage.LogRecord{Epoch: e, Payload: payload}, func(err error) {
 		syncErr = err
+		if err == nil {
+			columnar.PutSlice(payload) // the log kept it until it was durable
+		}
 		step()
 	})
 	if err != nil {

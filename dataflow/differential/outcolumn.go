@@ -108,6 +108,7 @@ func (o *outColumn) appendWords(set rowSet, off int, ar *arena) {
 			out[i] = columnar.U128{Hi: w[0], Lo: w[1]}
 		}
 	case columnar.KindBytes:
+		o.reserveBytes(set)
 		for _, r := range set.sel {
 			o.appendBytes((*[2]uint64)(set.at(r)), ar)
 		}
@@ -118,6 +119,15 @@ func (o *outColumn) appendWords(set rowSet, off int, ar *arena) {
 func (s *rowSet) choose(sel []uint32) {
 	n := len(sel)
 	s.sel, s.dense = sel, n > 0 && sel[n-1] == uint32(n-1)
+}
+
+// reserveBytes makes room for the Bytes values that rows begin with.
+func (o *outColumn) reserveBytes(set rowSet) {
+	size := uint64(inlined) // appendBytes writes whole words
+	for _, r := range set.sel {
+		size += *wordAt(set.at(r), 1) & lenMask
+	}
+	o.bytes.ReserveData(int(size))
 }
 
 func intsOfWords[T int16 | int32 | int64](out []T, set rowSet) {
@@ -169,6 +179,9 @@ func (o *outColumn) appendRaw(set rowSet, off int) {
 func (o *outColumn) appendRows(k *rowCodec, c int, set rowSet, ar *arena) {
 	mask, bit := c>>6, uint(c)&63
 	if k.masks > 0 && o.kind == columnar.KindBytes {
+		vals := set
+		vals.base = unsafe.Add(vals.base, k.offs[c]*8)
+		o.reserveBytes(vals)
 		for _, r := range set.sel {
 			p := set.at(r)
 			if *wordAt(p, mask)>>bit&1 != 0 {

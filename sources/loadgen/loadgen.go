@@ -255,6 +255,9 @@ func newTextPool(seed uint64, letters string) *textPool {
 	return p
 }
 
+// textRoom is about the bytes of generated texts.
+const textRoom = 64
+
 // cut appends n bytes of the pool at a place that h chooses.
 func (p *textPool) cut(dst []byte, h uint64, n int) []byte {
 	at := int(h % uint64(len(p.text)-n))
@@ -265,6 +268,7 @@ func builders(cols []sources.Column, capacity int) []*columnar.Builder {
 	bs := make([]*columnar.Builder, len(cols))
 	for i, c := range cols {
 		bs[i] = columnar.NewBuilder(c.Type.Kind(), capacity)
+		bs[i].ReserveData(textRoom * capacity)
 	}
 	return bs
 }
