@@ -52,10 +52,26 @@ func (s *Scope) Leave(inner Stream) Stream {
 	return Stream{s.it.out[i]}
 }
 
+// IterateOptions are the options of Iterate.
+type IterateOptions struct {
+	// Limit > 0 ends after so many rounds.
+	Limit int
+	// AtLimit is put out as an error where Limit ends what would have gone on.
+	AtLimit *dataflow.Delta
+	// Working iterates as SQL defines WITH RECURSIVE, where a step sees only the
+	// rows that the one before has added. There are two variables: the
+	// definition of the first is where to start, that of the second is the step,
+	// whose variable has the last rows added; the result of the second is all
+	// rows together. It makes a difference only if the step is not linear.
+	Working bool
+	// Distinct, of Working: rows that have been added before are not added again.
+	Distinct bool
+}
+
 // Iterate computes variables from empty to the fixed point of the definitions
 // that build sets in the scope, all variables at once in each round, and gives
-// their final content. limit > 0 ends after so many rounds. Sets (UNION) need
-// a Distinct in their definition to terminate.
+// their final content; after them, with AtLimit, come the errors. Sets (UNION)
+// need a Distinct in their definition to terminate.
 //
 // Within the scope epochs are rounds, so that each round costs what it changes
 // (semi-naive evaluation). When entered streams change:
@@ -68,12 +84,15 @@ func (s *Scope) Leave(inner Stream) Stream {
 //     kept, and what differs from the last result is put out.
 //
 // build is called again, in the same way, whenever the scope is evaluated anew.
-func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scope)) []Stream {
-	it := &iterate{c: c, vars: vars, limit: limit, build: build}
+func (c *Circuit) Iterate(vars [][]columnar.Kind, opts IterateOptions, build func(sc *Scope)) []Stream {
+	it := &iterate{c: c, vars: vars, opts: opts, build: build}
 	for _, k := range vars {
 		it.out = append(it.out, &port{kinds: k})
 	}
 	it.scope()
+	if opts.AtLimit != nil {
+		it.out = append(it.out, &port{kinds: ErrorKinds})
+	}
 	kinds := make([][]columnar.Kind, len(it.out))
 	for i, p := range it.out {
 		kinds[i] = p.kinds
@@ -96,6 +115,9 @@ func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scop
 	for i := range streams {
 		streams[i] = n.Out(i)
 	}
+	if opts.AtLimit != nil {
+		streams = append(streams, n.Out(len(it.out)-1))
+	}
 	return streams
 }
 
@@ -103,10 +125,10 @@ func (c *Circuit) Iterate(vars [][]columnar.Kind, limit int, build func(sc *Scop
 type iterate struct {
 	c       *Circuit
 	vars    [][]columnar.Kind
-	limit   int
+	opts    IterateOptions
 	build   func(*Scope)
 	outer   []Stream
-	out     []*port        // variables, then what leaves
+	out     []*port        // variables, then what leaves, then errors with AtLimit
 	entered []*trace.Trace // content of the outer streams
 	results []*trace.Trace // what was put out
 	live    *Scope         // at its fixed point, if the scope is monotone
@@ -140,7 +162,7 @@ func (it *iterate) Step(x *Context) {
 				in.Push(d)
 			}
 		}
-		for i, ds := range s.run(it.limit) {
+		for i, ds := range s.run() {
 			for _, d := range ds {
 				x.Emit(i, d)
 			}
@@ -166,7 +188,7 @@ func (it *iterate) goOn(x *Context, changes [][]*trace.Batch) {
 	s := it.live
 	out := make([][]*dataflow.Delta, len(it.out))
 	rounds := func() {
-		for i, ds := range s.run(0) {
+		for i, ds := range s.run() {
 			out[i] = append(out[i], ds...)
 		}
 	}
@@ -236,7 +258,7 @@ func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
 			}
 		}
 	}
-	for i, ds := range s.run(it.limit) {
+	for i, ds := range s.run() {
 		for _, sp := range it.results[i].Spines() {
 			sp.Reader().Scan(func(d *dataflow.Delta) bool {
 				ds = append(ds, negate(d))
@@ -245,7 +267,7 @@ func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
 		}
 		it.put(x, i, ds)
 	}
-	if it.limit == 0 && s.goesOn() {
+	if it.opts.Limit == 0 && !it.opts.Working && s.goesOn() {
 		it.live = s
 	}
 }
@@ -291,14 +313,14 @@ func (it *iterate) put(x *Context, i int, ds []*dataflow.Delta) {
 
 // run iterates to the fixed point and gives the changes of the variables, then
 // those of what leaves.
-func (s *Scope) run(limit int) [][]*dataflow.Delta {
-	out := make([][]*dataflow.Delta, len(s.vars)+len(s.leaves))
+func (s *Scope) run() [][]*dataflow.Delta {
+	if s.it.opts.Working {
+		return s.runWorking()
+	}
+	limit := s.it.opts.Limit
+	out := make([][]*dataflow.Delta, len(s.it.out))
 	for {
-		if s.opts.Poll != nil {
-			s.opts.Poll()
-		}
-		s.round++
-		s.Step(dataflow.Epoch(s.round))
+		s.nextRound()
 		going := false
 		for i, v := range s.values {
 			d := Consolidated(s.it.vars[i], v.Take())
@@ -309,6 +331,8 @@ func (s *Scope) run(limit int) [][]*dataflow.Delta {
 			if limit == 0 || s.round < limit {
 				s.vars[i].Push(d)
 				going = true
+			} else if s.it.opts.AtLimit != nil {
+				out[len(out)-1] = []*dataflow.Delta{s.it.opts.AtLimit}
 			}
 		}
 		if !going {
@@ -321,4 +345,82 @@ func (s *Scope) run(limit int) [][]*dataflow.Delta {
 		}
 	}
 	return out
+}
+
+// nextRound steps the scope once.
+func (s *Scope) nextRound() {
+	if s.opts.Poll != nil {
+		s.opts.Poll()
+	}
+	s.round++
+	s.Step(dataflow.Epoch(s.round))
+}
+
+// runWorking iterates a working table: see IterateOptions.Working. What leaves
+// is that of all rounds together.
+func (s *Scope) runWorking() [][]*dataflow.Delta {
+	const from, step = 0, 1
+	kinds := s.it.vars[step]
+	out := make([][]*dataflow.Delta, len(s.it.out))
+	left := make([][]*dataflow.Delta, len(s.leaves)) // content of what leaves
+	var made []*dataflow.Delta                       // content of the step
+	var working *dataflow.Delta
+	for {
+		s.nextRound()
+		for i, o := range s.leaves {
+			at, k := len(s.vars)+i, s.it.out[len(s.vars)+i].kinds
+			if d := Consolidated(k, append(left[i], o.Take()...)); d != nil {
+				left[i] = []*dataflow.Delta{d}
+				out[at] = append(out[at], d)
+			} else {
+				left[i] = nil
+			}
+		}
+		made = append(made, s.values[step].Take()...)
+		var next *dataflow.Delta
+		if s.round == 1 {
+			next = Consolidated(kinds, s.values[from].Take())
+		} else if next = Consolidated(kinds, made); next != nil {
+			made = []*dataflow.Delta{next}
+			if s.it.opts.Distinct {
+				next = added(kinds, next, out[step])
+			}
+		} else {
+			made = nil
+		}
+		if next == nil {
+			return out
+		}
+		out[step] = []*dataflow.Delta{Consolidated(kinds, append(out[step], next))}
+		change := []*dataflow.Delta{next}
+		if working != nil {
+			change = append(change, negate(working))
+		}
+		working = next
+		if d := Consolidated(kinds, change); d != nil {
+			s.vars[step].Push(d)
+		}
+	}
+}
+
+// added is the rows of a set that another does not have; nil if there are none.
+func added(kinds []columnar.Kind, set *dataflow.Delta, have []*dataflow.Delta) *dataflow.Delta {
+	all := []*dataflow.Delta{set}
+	for _, d := range have {
+		all = append(all, negate(d))
+	}
+	d := Consolidated(kinds, all)
+	if d == nil || d.Diffs == nil {
+		return d
+	}
+	var idx []uint32
+	for i, n := range d.Diffs {
+		if n > 0 {
+			idx = append(idx, uint32(i))
+		}
+	}
+	if len(idx) == 0 {
+		return nil
+	}
+	return &dataflow.Delta{Batch: d.Gather(idx)}
 }

@@ -16,7 +16,7 @@ func closure(limit int) subject {
 	kinds := []columnar.Kind{k64, k64}
 	build := func(c *Circuit, a, b Stream) (Stream, Stream) {
 		var leaf Stream
-		out := c.Iterate([][]columnar.Kind{kinds}, limit, func(sc *Scope) {
+		out := c.Iterate([][]columnar.Kind{kinds}, IterateOptions{Limit: limit}, func(sc *Scope) {
 			edges, more := sc.Enter(a), sc.Enter(b)
 			v := sc.Var(0)
 			step, _ := sc.Join(sc.Arrange(v, []int{1}), sc.Arrange(edges, []int{0}), JoinOptions{Out: []int{0, 3}, NullSafe: true})
@@ -97,7 +97,7 @@ func TestIterateGoesOn(t *testing.T) {
 	c := New(Options{})
 	in, s := c.Input(kinds)
 	builds := 0
-	out := c.Iterate([][]columnar.Kind{kinds}, 0, func(sc *Scope) {
+	out := c.Iterate([][]columnar.Kind{kinds}, IterateOptions{}, func(sc *Scope) {
 		builds++
 		e := sc.Enter(s)
 		step, _ := sc.Join(sc.Arrange(sc.Var(0), []int{1}), sc.Arrange(e, []int{0}), JoinOptions{Out: []int{0, 3}})

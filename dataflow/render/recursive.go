@@ -5,6 +5,8 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow/differential"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -21,7 +23,13 @@ func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
 	// The scope is built anew whenever it is evaluated; what is outside only once.
 	outside := map[plan.Rel]differential.Stream{}
 	first := true
-	outs := b.c.Iterate(kinds, r.Limit, func(sc *differential.Scope) {
+	opts := differential.IterateOptions{Limit: r.Limit, Working: r.Working, Distinct: r.Working && r.Distinct[1]}
+	if r.FailAtLimit {
+		opts.AtLimit = errorDelta([]expr.RowError{{Err: pgerror.New(pgerror.ProgramLimitExceeded,
+			"recursive query exceeded the recursion limit %d", r.Limit).
+			WithHint("Use RETURN AT RECURSION LIMIT to not error, but return the current state as the final result when reaching the limit.")}}, nil)
+	}
+	outs := b.c.Iterate(kinds, opts, func(sc *differential.Scope) {
 		in := &builder{
 			opts: b.opts, df: b.df, c: sc.Circuit, reads: b.reads, failed: b.failed,
 			parent: b, scope: sc, lets: map[int]coll{}, outside: outside,
@@ -35,7 +43,12 @@ func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
 			if r.Distinct[i] {
 				c = in.distinctColl(c, typs[i])
 			}
-			sc.Set(i, in.stream(c))
+			s := in.stream(c)
+			sc.Set(i, s)
+			if !r.Working {
+				// The definitions that follow see this round's content already.
+				in.lets[r.IDs[i]] = in.base(s, typs[i])
+			}
 		}
 		for _, e := range in.errs {
 			if out := sc.Leave(e); first {
@@ -44,6 +57,9 @@ func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
 		}
 		first = false
 	})
+	if r.FailAtLimit {
+		b.errs = append(b.errs, outs[len(r.IDs)])
+	}
 	if b.lets == nil {
 		b.lets = map[int]coll{}
 	}

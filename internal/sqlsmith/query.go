@@ -133,7 +133,7 @@ func (g *Gen) srf(ts []Type, depth int) string {
 	for i, t := range ts {
 		out[i] = g.expr(t, depth-1)
 		if t == Int4 {
-			out[i] = g.choose("generate_series(1, least("+g.leaf(Int4)+", 3))", "unnest("+g.leaf(IntArray)+")", "generate_series(0, 1) + "+g.leaf(Int4))
+			out[i] = g.choose("generate_series(1, least("+g.leaf(Int4)+", 3))", "unnest("+g.leaf(IntArray)+")", "generate_series(0, 1) + "+fmt.Sprint(g.rng.IntN(3)))
 		}
 	}
 	return strings.Join(out, ", ")
@@ -330,7 +330,10 @@ func (g *Gen) recursive(name string) string {
 	edges, start := g.Tables[g.rng.IntN(len(g.Tables))].Name, g.Tables[g.rng.IntN(len(g.Tables))].Name
 	it := item{name: name, cols: []Column{{Name: "x", Type: Int4}, {Name: "y", Type: Int4}}}
 	sql := ""
-	switch g.rng.IntN(4) {
+	switch g.rng.IntN(5) {
+	case 4: // a step over the last rows only
+		sql = name + "(x, y) AS (SELECT a, 0 FROM " + start + g.choose(" UNION ALL ", " UNION ") + "SELECT " + g.choose("DISTINCT e.b", "e.b", "max(e.b) OVER (PARTITION BY x)") +
+			", y + 1 FROM " + name + " JOIN (SELECT DISTINCT a, b FROM " + edges + ") e ON e.a = " + name + ".x WHERE y < 3)"
 	case 0: // reachability
 		sql = name + "(x, y) AS (SELECT a, b FROM " + start + " UNION SELECT e.a, " + name + ".y FROM " + name + " JOIN " + edges + " e ON e.b = " + name + ".x)"
 	case 1: // by steps

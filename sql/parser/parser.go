@@ -258,6 +258,9 @@ func selectAsOf(text string, p piece) Node {
 func parseTree(text string) ([]*pg.Node, error) {
 	res, err := pg.Parse(text)
 	if err != nil {
+		if stmts, ok, err := parseDialect(text); ok {
+			return stmts, err
+		}
 		return nil, err
 	}
 	var out []*pg.Node
@@ -282,6 +285,11 @@ func parsePostgres(text string, start, end int) (*pg.Node, error) {
 // postgresError moves the position of PostgreSQL's parser into the whole text.
 func postgresError(text string, start int, err error) *pgerror.Error {
 	var e *pgparser.Error
+	if own := new(pgerror.Error); errors.As(err, &own) {
+		moved := *own
+		moved.Pos += Position(text, start) - 1
+		return &moved
+	}
 	if !errors.As(err, &e) { // the tree is too deep for its encoding
 		return pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
 	}
@@ -301,6 +309,8 @@ func postgresCode(msg string) string {
 		return pgerror.FeatureNotSupported
 	case strings.HasPrefix(msg, "invalid Unicode"), strings.HasPrefix(msg, "invalid byte"):
 		return pgerror.SyntaxError
+	case strings.HasPrefix(msg, "frame start"), strings.HasPrefix(msg, "frame end"):
+		return pgerror.WindowingError
 	case strings.HasPrefix(msg, "stack depth"), strings.HasPrefix(msg, "memory exhausted"):
 		return pgerror.StatementTooComplex
 	}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -18,6 +19,8 @@ type sharedRel struct {
 	id    int
 	value plan.Rel
 	cols  []plan.Column
+	// recursion is, instead of all that, relations that are defined by one another.
+	recursion *plan.Recursive
 }
 
 func (b *binder) newShared() *sharedRel {
@@ -47,6 +50,13 @@ func (b *binder) withShared(root plan.Rel) plan.Rel {
 	}
 	for i := len(b.shared) - 1; i >= 0; i-- {
 		sh := b.shared[i]
+		if r := sh.recursion; r != nil {
+			if slices.ContainsFunc(r.IDs, func(id int) bool { return countLocal(root, id) > 0 }) {
+				r.Body = root
+				root = r
+			}
+			continue
+		}
 		switch countLocal(root, sh.id) {
 		case 0:
 		case 1:
@@ -189,6 +199,9 @@ func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteSco
 		s.ctes = append(s.ctes, &cte{name: c.Ctename, node: c, level: parent.level()})
 	}
 	order := s.ctes
+	if len(s.ctes[0].node.Ctecoltypes) > 0 {
+		return s, b.mutualRecursion(s, parent)
+	}
 	if w.Recursive {
 		var err error
 		if order, err = b.recursionOrder(s.ctes); err != nil {

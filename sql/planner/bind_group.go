@@ -256,6 +256,9 @@ func (sel *selectState) compute() error {
 		}
 	}
 	sel.window()
+	if sel.qualify != nil {
+		sel.rel = filter(sel.rel, conjuncts([]expr.Expr{sel.qualify})...)
+	}
 	return sel.flatMap()
 }
 
@@ -263,17 +266,34 @@ func (sel *selectState) compute() error {
 // after grouping: what the select list and all that it refers to consist of.
 func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 	var ptrs []*expr.Expr
+	// The arguments of window functions where the calls stand, as PostgreSQL
+	// reports mistakes.
+	done := make([]bool, len(sel.windows))
+	args := func(i int) {
+		if w := &sel.windows[i]; !done[i] {
+			done[i] = true
+			for j := range w.call.Args {
+				ptrs = append(ptrs, &w.call.Args[j])
+			}
+			if w.call.Filter != nil {
+				ptrs = append(ptrs, &w.call.Filter)
+			}
+		}
+	}
 	for i := range sel.items {
+		expr.Walk(sel.items[i].expr, func(e expr.Expr) bool {
+			if c, ok := e.(*expr.Column); ok && c.Index >= windowBase && c.Index < srfBase {
+				args(c.Index - windowBase)
+			}
+			return true
+		})
 		ptrs = append(ptrs, &sel.items[i].expr)
 	}
+	if sel.qualify != nil {
+		ptrs = append(ptrs, &sel.qualify)
+	}
 	for i := range sel.windows {
-		w := &sel.windows[i]
-		for j := range w.call.Args {
-			ptrs = append(ptrs, &w.call.Args[j])
-		}
-		if w.call.Filter != nil {
-			ptrs = append(ptrs, &w.call.Filter)
-		}
+		args(i)
 	}
 	for i := range sel.srfs {
 		for j := range sel.srfs[i].args {

@@ -91,6 +91,8 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 		return notImplemented("ORDER BY").At(b.pos(nodeLocation(q.SortClause[0])))
 	case q.LimitOffset != nil:
 		return notImplemented("OFFSET").At(b.pos(nodeLocation(q.LimitOffset)))
+	case len(q.LockingClause) > 0:
+		return notImplemented("FOR UPDATE/SHARE")
 	case q.LimitCount != nil:
 		return notImplemented("LIMIT").At(b.pos(nodeLocation(q.LimitCount)))
 	}
@@ -155,8 +157,61 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 	if track != nil {
 		body = track.shown(body)
 	}
-	b.completeCTE(c, &plan.Recursive{IDs: []int{c.recID}, Values: []plan.Rel{value}, Distinct: []bool{!q.All}, Body: body})
+	r := &plan.Recursive{IDs: []int{c.recID}, Values: []plan.Rel{value}, Distinct: []bool{!q.All}, Body: body}
+	b.workingTable(r, value.(*plan.SetOp))
+	b.completeCTE(c, r)
 	return nil
+}
+
+// workingTable makes a recursion over the last rows added of one whose step needs it.
+func (b *binder) workingTable(r *plan.Recursive, value *plan.SetOp) {
+	id, set := r.IDs[0], r.Distinct[0]
+	var start, step []plan.Rel
+	linear := true
+	for _, in := range value.Inputs {
+		if countLocal(in, id) == 0 {
+			start = append(start, in)
+			continue
+		}
+		step = append(step, in)
+		linear = linear && b.linear(in, id, set)
+	}
+	if linear {
+		return
+	}
+	together := func(rels []plan.Rel) plan.Rel {
+		if len(rels) == 1 {
+			return rels[0]
+		}
+		return &plan.SetOp{Kind: plan.Union, All: true, Inputs: rels, Cols: value.Cols}
+	}
+	b.nextID++
+	r.IDs, r.Distinct, r.Working = []int{b.nextID, id}, []bool{set, set}, true
+	r.Values = []plan.Rel{together(start), together(step)}
+}
+
+// linear reports whether what a recursive term makes of its rows is what it
+// makes of some of them and of the others, so that it may be given all rows
+// and not only the last ones. In a set, removing duplicates changes nothing.
+func (b *binder) linear(r plan.Rel, id int, set bool) bool {
+	if countLocal(r, id) == 0 {
+		return true
+	}
+	switch r := r.(type) {
+	case *plan.Distinct:
+		if !set {
+			return false
+		}
+	case *plan.SetOp:
+		if r.Kind != plan.Union || !r.All && !set {
+			return false
+		}
+	case *plan.TopK, *plan.Window, *plan.Aggregate, *plan.Assert:
+		return false
+	}
+	ok := true
+	plan.Children(r, func(c plan.Rel) { ok = ok && b.linear(c, id, set) })
+	return ok
 }
 
 func notImplemented(clause string) *pgerror.Error {

@@ -2,8 +2,10 @@ package planner
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
@@ -109,6 +111,7 @@ type selectState struct {
 	groupBy   []expr.Expr
 	sets      [][]int
 	having    expr.Expr
+	qualify   expr.Expr // over the results of window functions
 	order     []sortItem
 	distinct  []int // items of DISTINCT ON
 	// inputOrder is the order of a subquery that is all of FROM: aggregates like
@@ -141,6 +144,7 @@ var (
 	inFunction  = everything("functions in FROM")
 	inGroupBy   = clause{"GROUP BY", "GROUP BY", ""}
 	inHaving    = clause{"", "HAVING", "HAVING"}
+	inQualify   = clause{"", "", "QUALIFY"}
 	inOrderBy   = clause{}
 	inLimit     = everything("LIMIT")
 	inOffset    = everything("OFFSET")
@@ -170,8 +174,14 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 	}
 	switch {
 	case s.Op != pg.SetOperation_SETOP_NONE && s.Op != pg.SetOperation_SET_OPERATION_UNDEFINED:
+		if err := lockingOf(s, "%s is not allowed with UNION/INTERSECT/EXCEPT"); err != nil {
+			return nil, err
+		}
 		return b.setOp(s, parent, ctes, mode)
 	case len(s.ValuesLists) > 0:
+		if err := lockingOf(s, "%s cannot be applied to VALUES"); err != nil {
+			return nil, err
+		}
 		return b.values(s, parent, ctes)
 	}
 	return b.selectStmt(s, parent, ctes, mode)
@@ -199,6 +209,9 @@ func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mod
 	if err := sel.lists(mode); err != nil {
 		return nil, err
 	}
+	if err := sel.locking(); err != nil {
+		return nil, err
+	}
 	if err := sel.compute(); err != nil {
 		return nil, err
 	}
@@ -216,8 +229,14 @@ func (sel *selectState) in(c clause) exprBinder {
 func (sel *selectState) lists(mode unknownMode) error {
 	s := sel.stmt
 	var err error
-	if s.HavingClause != nil {
-		if sel.having, err = sel.in(inHaving).condition(s.HavingClause, "HAVING"); err != nil {
+	having, qualify := splitQualify(s.HavingClause)
+	if having != nil {
+		if sel.having, err = sel.in(inHaving).condition(having, "HAVING"); err != nil {
+			return err
+		}
+	}
+	if qualify != nil {
+		if sel.qualify, err = sel.in(inQualify).condition(sel.aliases(qualify), "QUALIFY"); err != nil {
 			return err
 		}
 	}
@@ -333,6 +352,44 @@ func (sel *selectState) orderBy(list []*pg.Node, name string) ([]sortItem, error
 		}
 	}
 	return out, nil
+}
+
+// splitQualify takes the condition of QUALIFY, which the parser has put there,
+// out of HAVING.
+func splitQualify(n *pg.Node) (having, qualify *pg.Node) {
+	if f := n.GetFuncCall(); f != nil && len(f.Funcname) == 1 && f.Funcname[0].GetString_().GetSval() == parser.QualifyMarker {
+		return nil, f.Args[0]
+	}
+	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR && len(b.Args) == 2 {
+		if _, q := splitQualify(b.Args[1]); q != nil {
+			return b.Args[0], q
+		}
+	}
+	return n, nil
+}
+
+// aliases replaces the names of select items in a condition, where no column
+// has that name, by their expressions.
+func (sel *selectState) aliases(n *pg.Node) *pg.Node {
+	n = proto.Clone(n).(*pg.Node)
+	walkTree(n.ProtoReflect(), func(m proto.Message) bool {
+		node, ok := m.(*pg.Node)
+		if !ok {
+			return true
+		}
+		c := node.GetColumnRef()
+		if c == nil || len(c.Fields) != 1 || c.Fields[0].GetString_() == nil || sel.isInput(c.Fields[0].GetString_().Sval) {
+			return true
+		}
+		for _, t := range sel.stmt.TargetList {
+			if r := t.GetResTarget(); r.Name == c.Fields[0].GetString_().Sval {
+				node.Node = proto.Clone(r.Val).(*pg.Node).Node
+				return false
+			}
+		}
+		return true
+	})
+	return n
 }
 
 // direction reads ASC, DESC, USING and NULLS FIRST or LAST.

@@ -478,6 +478,9 @@ func (sel *selectState) resolvePlaceholders(lo, hi int, at func(int) int) {
 	for i := range sel.items {
 		sel.items[i].expr = fix(sel.items[i].expr)
 	}
+	if sel.qualify != nil {
+		sel.qualify = fix(sel.qualify)
+	}
 	for i := range sel.srfs {
 		for j := range sel.srfs[i].args {
 			sel.srfs[i].args[j] = fix(sel.srfs[i].args[j])

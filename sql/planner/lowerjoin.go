@@ -122,10 +122,12 @@ func (lo *lowerer) lateral(j *plan.Join, d *domain, depth int) lowered {
 	l := lo.rel(j.Left, d, depth)
 	found := map[ref]int{}
 	lo.refs(j.Right, depth+1, found)
+	outer := slices.ContainsFunc(j.On, hasOuter)
 	for x := range found {
-		if x.scope < depth {
-			l = l.ensure(d)
-		}
+		outer = outer || x.scope < depth
+	}
+	if outer {
+		l = l.ensure(d)
 	}
 	nl := plan.Arity(j.Left)
 	left, bindLeft := lo.share(l.rel)

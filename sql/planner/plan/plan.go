@@ -308,7 +308,13 @@ type Recursive struct {
 	Values   []Rel
 	Distinct []bool
 	Limit    int // 0: none; otherwise at most so many iterations
-	Body     Rel
+	// FailAtLimit says that reaching the limit is an error.
+	FailAtLimit bool
+	// Working says that a step sees only the rows that the step before has added.
+	// Then there are two bindings: where it starts, and the step, which reads its
+	// own one; Body reads that too, as all the rows together.
+	Working bool
+	Body    Rel
 }
 
 // Assert fails with Err (as row errors do) when Input has more than one row

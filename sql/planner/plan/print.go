@@ -115,6 +115,12 @@ func describe(r Rel, subs *subqueries) string {
 		if r.Limit > 0 {
 			s += fmt.Sprintf(" limit %d", r.Limit)
 		}
+		if r.FailAtLimit {
+			s += " or fail"
+		}
+		if r.Working {
+			s += " by working table"
+		}
 		return s
 	case *Assert:
 		n := namesOf(r.Input.Columns(), subs)
