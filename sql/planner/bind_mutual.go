@@ -82,4 +82,3 @@ func (b *binder) declared(c *cte, q *boundQuery) (plan.Rel, error) {
 	}
 	return p, nil
 }
-
