@@ -152,10 +152,13 @@ type SortKey struct {
 }
 
 // compare compares values i and j of the column in the order asked for.
-func (k *SortKey) compare(i, j int) int {
+func (k *SortKey) compare(i, j int) int { return k.compareTo(i, k.Vec, j) }
+
+// compareTo compares value i of the column with value j of another.
+func (k *SortKey) compareTo(i int, w *Vec, j int) int {
 	v := k.Vec
-	if v.nulls != nil {
-		in, jn := v.nulls.Get(i), v.nulls.Get(j)
+	if v.nulls != nil || w.nulls != nil {
+		in, jn := v.Null(i), w.Null(j)
 		if in || jn {
 			switch {
 			case in == jn:
@@ -166,7 +169,7 @@ func (k *SortKey) compare(i, j int) int {
 			return 1
 		}
 	}
-	r := CompareAt(v, i, v, j)
+	r := CompareAt(v, i, w, j)
 	if k.Desc {
 		return -r
 	}
@@ -177,6 +180,17 @@ func (k *SortKey) compare(i, j int) int {
 func Compare(keys []SortKey, i, j int) int {
 	for k := range keys {
 		if r := keys[k].compare(i, j); r != 0 {
+			return r
+		}
+	}
+	return 0
+}
+
+// CompareBetween compares row i of a with row j of b, which have the same keys
+// over different vectors.
+func CompareBetween(a []SortKey, i int, b []SortKey, j int) int {
+	for k := range a {
+		if r := a[k].compareTo(i, b[k].Vec, j); r != 0 {
 			return r
 		}
 	}

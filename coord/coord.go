@@ -67,7 +67,8 @@ type Options struct {
 	Validate func(ctx context.Context, connector string, options map[string]string) error
 	// CheckpointInterval is how often changed state is checkpointed; 0 is 10 s.
 	CheckpointInterval time.Duration
-	// MemoryLimit pauses sources while the heap is above it; 0 is no limit.
+	// MemoryLimit pauses sources while the heap is above it, and ends queries
+	// that make it so; 0 is no limit.
 	MemoryLimit int64
 	// Partitions of the key space, fixed when a data directory is made; 0 is a
 	// small multiple of the cores.
@@ -80,6 +81,7 @@ type Options struct {
 type Coordinator struct {
 	opts       Options
 	log        *slog.Logger
+	dir        string
 	store      *storage.Store
 	exec       *pool
 	partitions int
@@ -135,7 +137,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		return nil, err
 	}
 	c := &Coordinator{
-		opts: opts, log: opts.Logger, store: store, exec: newPool(),
+		opts: opts, log: opts.Logger, dir: dir, store: store, exec: newPool(),
 		locks:       newLockManager(),
 		pins:        newPins(),
 		ddl:         make(chan struct{}, 1),
@@ -154,7 +156,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.timeline = newTimeline(c)
-	c.memory.limit = opts.MemoryLimit
+	c.memory.limit, c.memory.log = opts.MemoryLimit, opts.Logger
 	defer func() {
 		if err != nil {
 			c.stop(errShutdown)

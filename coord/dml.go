@@ -10,7 +10,6 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
-	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/pgwire"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -196,7 +195,7 @@ func (r *writeRun) query(rel plan.Rel) (*columnar.Batch, error) {
 	}
 	var parts []columnar.Batch
 	size := 0
-	err := render.RunOnce(r.ctx, rel, r.reader, render.Options{Once: true, Exec: r.s.c.exec, Context: r.reader.ctx}, func(b *columnar.Batch) error {
+	err := r.s.c.runOnce(r.ctx, rel, r.reader, func(b *columnar.Batch) error {
 		parts = append(parts, *b)
 		if size += b.MemSize(); size > maxWriteBytes {
 			return pgerror.New(pgerror.ConfigurationLimitExceeded, "the statement writes more than %d MiB at once", maxWriteBytes>>20).

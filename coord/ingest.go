@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
-	"math"
-	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -393,57 +391,5 @@ func (s *runningSource) durable(p sources.Position) {
 	s.mu.Unlock()
 	if src != nil {
 		src.Durable(p)
-	}
-}
-
-// memoryGate holds back sources while the heap is over its limit.
-type memoryGate struct {
-	limit int64
-	mu    sync.Mutex
-	open  chan struct{} // nil: open
-}
-
-// run samples the heap.
-func (g *memoryGate) run(ctx context.Context) {
-	if g.limit <= 0 {
-		return
-	}
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		metrics.Read(sample)
-		used := sample[0].Value.Uint64()
-		over := used > uint64(min(float64(g.limit)*0.9, math.MaxInt64))
-		g.mu.Lock()
-		switch {
-		case over && g.open == nil:
-			g.open = make(chan struct{})
-		case !over && g.open != nil:
-			close(g.open)
-			g.open = nil
-		}
-		g.mu.Unlock()
-	}
-}
-
-// wait returns when the gate is open.
-func (g *memoryGate) wait(ctx context.Context) error {
-	g.mu.Lock()
-	ch := g.open
-	g.mu.Unlock()
-	if ch == nil {
-		return nil
-	}
-	select {
-	case <-ch:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

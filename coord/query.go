@@ -198,6 +198,7 @@ type reader struct {
 	// exist only while the statement runs.
 	writes []tableWrite
 	given  map[plan.ObjectID]*columnar.Batch
+	sum    *plan.Get // to be read consolidated
 }
 
 // give adds a relation that exists only while the statement runs.
@@ -378,6 +379,16 @@ func (r *reader) close() {
 	r.snaps = nil
 }
 
+// Positive implements render.PositiveReader: what the session's own transaction
+// has not changed can be read without rows that cancel.
+func (r *reader) Positive(get *plan.Get) bool {
+	if slices.ContainsFunc(r.writes, func(w tableWrite) bool { return w.id == get.ID }) {
+		return false
+	}
+	r.sum = get
+	return true
+}
+
 // Snapshot implements render.Reader.
 func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflow.Delta, error] {
 	return func(yield func(*dataflow.Delta, error) bool) {
@@ -410,8 +421,11 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 				return
 			}
 		} else if sn := r.snaps[get.ID]; sn != nil {
-			more := true
-			sn.Scan(func(d *dataflow.Delta) bool {
+			more, scan := true, sn.Scan
+			if r.sum == get {
+				scan = sn.ScanConsolidated
+			}
+			scan(func(d *dataflow.Delta) bool {
 				more = give(d)
 				return more
 			})
@@ -476,7 +490,15 @@ func (s *Session) runQuery(ctx context.Context, rel plan.Rel, params []*expr.Con
 		return err
 	}
 	defer r.close()
-	return render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: s.c.exec, Context: r.ctx}, emit)
+	return s.c.runOnce(ctx, rel, r, emit)
+}
+
+// runOnce runs a plan over what a reader gives, within the server's memory.
+func (c *Coordinator) runOnce(ctx context.Context, rel plan.Rel, r *reader, emit render.Emit) error {
+	ctx, q := c.memory.enter(ctx)
+	defer c.memory.leave(q)
+	return render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: c.exec, Context: r.ctx,
+		Memory: &render.Memory{Sort: c.sortMemory(), Temp: c.tempFile, Made: q.add}}, emit)
 }
 
 // portal is a statement with its parameters, executed in parts: a protocol
@@ -542,7 +564,7 @@ func (s *Session) stream(rel plan.Rel, params []*expr.Const) (*rowStream, error)
 	st := &rowStream{cancel: cancel}
 	seq := func(yield func(*columnar.Batch, error) bool) {
 		defer r.close()
-		err := render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: s.c.exec, Context: r.ctx}, func(b *columnar.Batch) error {
+		err := s.c.runOnce(ctx, rel, r, func(b *columnar.Batch) error {
 			if !yield(b, nil) {
 				return errStopped
 			}

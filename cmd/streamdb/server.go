@@ -198,7 +198,8 @@ func (s *server) stop(ctx context.Context) error {
 func serveFlags(fs *flag.FlagSet, cfg *serverConfig) {
 	fs.StringVar(&cfg.pgAddr, "pg-addr", "127.0.0.1:6875", "`address` for PostgreSQL clients")
 	fs.StringVar(&cfg.httpAddr, "http-addr", "127.0.0.1:6876", "`address` of health checks and metrics, empty for none")
-	fs.Var(&cfg.memoryLimit, "memory-limit", "`size` of memory to stay within, such as 2GiB (0: no limit)")
+	cfg.memoryLimit = byteSize(availableMemory() / 4 * 3)
+	fs.Var(&cfg.memoryLimit, "memory-limit", "`size` of memory to stay within, such as 2GiB (0: no limit; by default three quarters of what there is)")
 	fs.IntVar(&cfg.maxConnections, "max-connections", 1000, "most client connections at a time")
 	fs.StringVar(&cfg.tlsCert, "tls-cert", "", "`file` with the TLS certificate (PEM)")
 	fs.StringVar(&cfg.tlsKey, "tls-key", "", "`file` with the key of the TLS certificate (PEM)")

@@ -33,9 +33,13 @@ type Options struct {
 	// thrown away: operators take cheaper algorithms and keep no state.
 	Once bool
 	// Poll, if set, is called before each operator and each round of a
-	// recursion, and from time to time within joins. It may panic to abandon
-	// the circuit.
+	// recursion. It may panic to abandon the circuit.
 	Poll func()
+	// Stopped, if set, says that nobody wants the result any more. Joins ask
+	// it from time to time, from many goroutines, and then leave off.
+	Stopped func() bool
+	// Made, if set, is told the bytes of what operators emit.
+	Made func(bytes int)
 }
 
 // Circuit is a dataflow: operators joined by streams, run one epoch at a time

@@ -136,7 +136,7 @@ type iterate struct {
 
 // scope makes a fresh scope.
 func (it *iterate) scope() *Scope {
-	s := &Scope{Circuit: New(Options{Partitions: it.c.opts.Partitions, Exec: it.c.opts.Exec, Poll: it.c.opts.Poll}), it: it}
+	s := &Scope{Circuit: New(Options{Partitions: it.c.opts.Partitions, Exec: it.c.opts.Exec, Poll: it.c.opts.Poll, Stopped: it.c.opts.Stopped, Made: it.c.opts.Made}), it: it}
 	s.Circuit.scope = s
 	for _, k := range it.vars {
 		in, v := s.Input(k)

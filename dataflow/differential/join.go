@@ -65,7 +65,7 @@ func (c *Circuit) Join(l, r *Arrangement, o JoinOptions) (oks, errs Stream) {
 	if o.Out == nil {
 		o.Out = allColumns(len(kinds))
 	}
-	p := &pairing{o: o, left: len(l.Kinds()), poll: c.opts.Poll, kinds: make([]columnar.Kind, len(o.Out))}
+	p := &pairing{o: o, left: len(l.Kinds()), stopped: c.opts.Stopped, kinds: make([]columnar.Kind, len(o.Out))}
 	for i, col := range o.Out {
 		p.kinds[i] = kinds[col]
 	}
@@ -100,7 +100,7 @@ type pairing struct {
 	left          int // columns of the left
 	kinds         []columnar.Kind
 	residualKinds []columnar.Kind
-	poll          func() // Options.Poll
+	stopped       func() bool // Options.Stopped
 }
 
 // join is the inner join.
@@ -231,10 +231,13 @@ func pick(cols []*columnar.Vec, which []int) []*columnar.Vec {
 	return out
 }
 
+// leftOff says that the join need not go on.
+func (p *pairing) leftOff() bool { return p.stopped != nil && p.stopped() }
+
 // emit makes output of pairs.
 func (w *pairs) emit(l, r side) {
-	if w.poll != nil && w.out.x != nil {
-		w.poll() // a join can be long; in parallel there is no one to catch a panic
+	if w.leftOff() {
+		return
 	}
 	if w.o.Residual != nil {
 		if l.rows, r.rows = w.filter(l, r); len(l.rows) == 0 {

@@ -46,7 +46,7 @@ func (j *onceJoin) Step(x *Context) {
 // inner outputs the pairs of the rows of delta i of the probe side.
 func (j *onceJoin) inner(w *pairs, t *joinTable, probe *deltaList, i int, buildIsLeft bool) {
 	p := newTableProbe(t, probe, i, !j.o.NullSafe)
-	for p.next() {
+	for !w.leftOff() && p.next() {
 		b, o := side{t.list, p.addrs}, side{probe, p.rows}
 		if !buildIsLeft {
 			b, o = o, b
@@ -61,7 +61,7 @@ func (j *onceJoin) half(w *pairs, t *joinTable, left *deltaList, i int) {
 	p := newTableProbe(t, left, i, !j.o.NullSafe)
 	present := make([]bool, left.deltas[i].N)
 	base := uint32(i) << onceShift
-	for p.next() {
+	for !w.leftOff() && p.next() {
 		for k, r := range p.rows {
 			present[r-base] = t.counts[p.addrs[k]] > 0
 		}

@@ -123,6 +123,14 @@ func (x *Context) Emit(port int, d *dataflow.Delta) {
 	if d == nil || d.N == 0 {
 		return
 	}
+	if x.c.opts.Made != nil {
+		x.c.opts.Made(d.MemSize())
+	}
+	x.send(port, d)
+}
+
+// send passes a delta on to the readers of a port.
+func (x *Context) send(port int, d *dataflow.Delta) {
 	for _, e := range x.node.out[port].readers {
 		e.node.in[e.input] = append(e.node.in[e.input], d)
 		x.c.wake(e.node)
@@ -133,6 +141,7 @@ func (x *Context) Emit(port int, d *dataflow.Delta) {
 type Emitter struct {
 	x    *Context // set: emit at once
 	held []sent
+	made func(bytes int) // Options.Made
 }
 
 type sent struct {
@@ -147,6 +156,9 @@ func (e *Emitter) Emit(port int, d *dataflow.Delta) {
 		return
 	}
 	if d != nil && d.N > 0 {
+		if e.made != nil {
+			e.made(d.MemSize())
+		}
 		e.held = append(e.held, sent{port, d})
 	}
 }
@@ -179,7 +191,7 @@ func (x *Context) each(n, rows int, f func(i int, out *Emitter)) {
 		return
 	}
 	for len(x.emits) < n {
-		x.emits = append(x.emits, Emitter{})
+		x.emits = append(x.emits, Emitter{made: x.c.opts.Made})
 	}
 	emits := x.emits[:n]
 	x.c.opts.Exec.Run(n, func(i int) { f(i, &emits[i]) })
@@ -187,7 +199,7 @@ func (x *Context) each(n, rows int, f func(i int, out *Emitter)) {
 		e := &emits[i]
 		for k, s := range e.held {
 			e.held[k] = sent{}
-			x.Emit(s.port, s.d)
+			x.send(s.port, s.d)
 		}
 		e.held = e.held[:0]
 	}

@@ -24,6 +24,7 @@ import (
 
 // db is a database in memory: a catalog, and tables as lists of deltas.
 type db struct {
+	memory   *render.Memory // of one-off queries
 	snap     *catalog.Snapshot
 	next     plan.ObjectID
 	tables   map[plan.ObjectID]*table
@@ -283,7 +284,7 @@ func (d *db) run(rel plan.Rel, cols []planner.ResultColumn) ([]string, error) {
 	for i, c := range cols {
 		typs[i] = c.Type
 	}
-	err := render.RunOnce(context.Background(), rel, d, render.Options{Context: session(), Columns: len(cols), Partitions: 4}, func(b *columnar.Batch) error {
+	err := render.RunOnce(context.Background(), rel, d, render.Options{Context: session(), Columns: len(cols), Partitions: 4, Memory: d.memory}, func(b *columnar.Batch) error {
 		for i := range b.N {
 			rows = append(rows, rowText(typs, b, i))
 		}

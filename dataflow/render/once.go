@@ -58,6 +58,8 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 	if run.sorter, err = NewSorter(s, opts.Context, run.width); err != nil {
 		return err
 	}
+	run.sorter.memory = opts.Memory
+	defer run.sorter.Close()
 	run.streams = run.sorter.Streams() && s.Limit == nil && s.Offset == nil
 	if run.sorter.Enough() {
 		return nil
@@ -259,8 +261,7 @@ func (o *result) enough() bool { return o.positive && o.run.sorter.Enough() }
 // deliver passes rows on.
 func (o *result) deliver(b columnar.Batch) error {
 	if !o.run.streams {
-		o.run.sorter.Add(b)
-		return nil
+		return o.run.sorter.Add(b)
 	}
 	if b.N == 0 || len(o.errs) > 0 {
 		return nil

@@ -30,6 +30,9 @@ type Options struct {
 	// 0 means all. (A query may have further ones to sort by.)
 	Columns int
 
+	// Memory bounds what RunOnce keeps of rows to be sorted; nil does not.
+	Memory *Memory
+
 	stopped func() bool // set by RunOnce: nobody waits for the result any more
 	poll    func()
 }
@@ -84,9 +87,13 @@ func (d *Dataflow) Start() {
 // Render makes a circuit that computes rel: that maintains it, or, with
 // Options.Once, that computes it from all input at one epoch.
 func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
-	df := &Dataflow{Circuit: differential.New(differential.Options{
-		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once, Poll: opts.poll,
-	})}
+	co := differential.Options{
+		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once, Poll: opts.poll, Stopped: opts.stopped,
+	}
+	if opts.Memory != nil {
+		co.Made = opts.Memory.Made
+	}
+	df := &Dataflow{Circuit: differential.New(co)}
 	if s, ok := rel.(*plan.Sort); ok {
 		df.Sort = s
 		rel = s.Input

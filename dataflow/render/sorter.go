@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -26,7 +27,10 @@ type Sorter struct {
 	limit, offset int64 // limit -1: none
 	width         int   // columns to emit
 	batches       []columnar.Batch
-	rows          int
+	rows          int // in batches
+	bytes         int64
+	memory        *Memory // nil: no bound
+	spilled       *sortRuns
 }
 
 // NewSorter makes a Sorter for rows with the columns of s; of those it emits
@@ -48,15 +52,52 @@ func (s *Sorter) Enough() bool {
 }
 
 // Add takes rows.
-func (s *Sorter) Add(b columnar.Batch) {
+func (s *Sorter) Add(b columnar.Batch) error {
 	if b.N == 0 {
-		return
+		return nil
 	}
 	s.batches = append(s.batches, b)
 	s.rows += b.N
+	s.bytes += int64(b.MemSize())
 	if s.limit >= 0 && int64(s.rows) > s.limit+s.offset+pruneRows {
 		s.prune()
 	}
+	if m := s.memory; m != nil && s.bytes > m.Sort && !s.Streams() {
+		return s.spill()
+	}
+	return nil
+}
+
+// spill writes the rows that are there as a sorted run.
+func (s *Sorter) spill() error {
+	if s.spilled == nil {
+		f, err := s.memory.Temp()
+		if err != nil {
+			return pgerror.New(pgerror.IOError, "no file for a sort: %v", err)
+		}
+		s.spilled = &sortRuns{file: f}
+	}
+	all, idx := s.sorted()
+	if err := s.spilled.write(&all, idx); err != nil {
+		return pgerror.New(pgerror.IOError, "could not write a sorted run: %v", err)
+	}
+	s.batches, s.rows, s.bytes = nil, 0, 0
+	return nil
+}
+
+// Close gives back what the Sorter has on disk.
+func (s *Sorter) Close() {
+	if s.spilled != nil {
+		s.spilled.close()
+	}
+}
+
+func (s *Sorter) kinds() []columnar.Kind {
+	kinds := make([]columnar.Kind, len(s.typs))
+	for i, t := range s.typs {
+		kinds[i] = t.Kind()
+	}
+	return kinds
 }
 
 // prune keeps only the rows that may still be within the limit.
@@ -66,7 +107,7 @@ func (s *Sorter) prune() {
 		idx = idx[:keep]
 	}
 	b := all.Gather(idx)
-	s.batches, s.rows = append(s.batches[:0], b), b.N
+	s.batches, s.rows, s.bytes = append(s.batches[:0], b), b.N, int64(b.MemSize())
 }
 
 // sorted is all rows in one batch, and their order.
@@ -75,15 +116,11 @@ func (s *Sorter) sorted() (columnar.Batch, []uint32) {
 	if len(s.batches) == 1 {
 		all = s.batches[0]
 	} else {
-		kinds := make([]columnar.Kind, len(s.typs))
 		parts := make([]*columnar.Batch, len(s.batches))
-		for i, t := range s.typs {
-			kinds[i] = t.Kind()
-		}
 		for i := range s.batches {
 			parts[i] = &s.batches[i]
 		}
-		all = columnar.ConcatBatches(kinds, parts...)
+		all = columnar.ConcatBatches(s.kinds(), parts...)
 	}
 	return all, columnar.Sort(s.keys(&all), all.N)
 }
@@ -103,6 +140,9 @@ func (s *Sorter) keys(b *columnar.Batch) []columnar.SortKey {
 
 // Emit gives all rows, in order, in batches.
 func (s *Sorter) Emit(emit Emit) error {
+	if s.spilled != nil {
+		return s.emitMerged(emit)
+	}
 	if s.rows == 0 {
 		return nil
 	}
@@ -126,23 +166,61 @@ func (s *Sorter) Emit(emit Emit) error {
 	return nil
 }
 
+// emitMerged merges the runs on disk.
+func (s *Sorter) emitMerged(emit Emit) error {
+	if s.rows > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	out := limiter{skip: s.offset, left: s.limit, width: s.width, emit: emit}
+	err := s.merge(out.add)
+	if err == errEnough {
+		return nil
+	}
+	return err
+}
+
+// errEnough ends a merge of which no more rows are wanted.
+var errEnough = errors.New("enough rows")
+
+// limiter passes on the rows within offset and limit.
+type limiter struct {
+	skip, left int64 // left -1: all
+	width      int
+	emit       Emit
+}
+
+func (l *limiter) add(b *columnar.Batch) error {
+	lo := min(l.skip, int64(b.N))
+	l.skip -= lo
+	hi := int64(b.N)
+	if l.left >= 0 {
+		hi = min(hi, lo+l.left)
+		l.left -= hi - lo
+	}
+	if lo < hi {
+		out := b.Slice(int(lo), int(hi))
+		out.Cols = out.Cols[:l.width]
+		if err := l.emit(&out); err != nil {
+			return err
+		}
+	}
+	if l.left == 0 {
+		return errEnough
+	}
+	return nil
+}
+
 // emitAll gives the rows in the order in which they came.
 func (s *Sorter) emitAll(emit Emit) error {
-	skip, left := s.offset, s.limit
-	for _, b := range s.batches {
-		lo := min(skip, int64(b.N))
-		skip -= lo
-		hi := int64(b.N)
-		if left >= 0 {
-			hi = min(hi, lo+left)
-			left -= hi - lo
-		}
-		if lo == hi {
-			continue
-		}
-		out := b.Slice(int(lo), int(hi))
-		out.Cols = out.Cols[:s.width]
-		if err := emit(&out); err != nil {
+	out := limiter{skip: s.offset, left: s.limit, width: s.width, emit: emit}
+	for i := range s.batches {
+		switch err := out.add(&s.batches[i]); err {
+		case nil:
+		case errEnough:
+			return nil
+		default:
 			return err
 		}
 	}

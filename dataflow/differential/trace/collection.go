@@ -184,3 +184,18 @@ func (s *TraceSnapshot) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta {
 	g := s.Parts[p].Groups(one, []uint64{h})
 	return &dataflow.Delta{Batch: g.Rows, Diffs: g.Diffs}
 }
+
+// ScanConsolidated gives the content in deltas of which none takes back a row of
+// another; see Reader.ScanConsolidated.
+func (s *TraceSnapshot) ScanConsolidated(yield func(*dataflow.Delta) bool) {
+	going := true
+	for _, p := range s.Parts {
+		p.ScanConsolidated(func(d *dataflow.Delta) bool {
+			going = yield(d)
+			return going
+		})
+		if !going {
+			return
+		}
+	}
+}

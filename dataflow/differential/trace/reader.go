@@ -176,3 +176,76 @@ func (g *Groups) diff(i int) dataflow.Diff {
 	}
 	return g.Diffs[i]
 }
+
+// ScanConsolidated gives the content in deltas of which none takes back a row of
+// another: where batches hold other diffs than 1, a range of hashes of all
+// batches is summed up at a time. Memory is bounded by about
+// columnar.ChunkRows rows. What it gives may alias the batches.
+func (r Reader) ScanConsolidated(yield func(*dataflow.Delta) bool) {
+	ones := true
+	for _, b := range r.Batches {
+		ones = ones && b.ones
+	}
+	if ones || r.Layout.Unkeyed {
+		r.Scan(yield)
+		return
+	}
+	parts := r.Len()/columnar.ChunkRows + 1
+	at := make([]int, len(r.Batches))
+	end := make([]int, len(r.Batches))
+	for n := 0; n < parts; {
+		// Hashes are uniform, but not over all of the space in a partition.
+		h, last := r.splitter(n+1, parts)
+		n++
+		rows := 0
+		for i, b := range r.Batches {
+			end[i] = b.rows
+			if !last {
+				end[i] = b.lower(h, -1)
+			}
+			rows += end[i] - at[i]
+		}
+		if rows > 0 && !yield(r.sumRange(at, end, rows)) {
+			return
+		}
+		copy(at, end)
+	}
+}
+
+// splitter is the hash at which part i of n begins; last says that there is none.
+func (r Reader) splitter(i, n int) (h uint64, last bool) {
+	if i == n {
+		return 0, true
+	}
+	lo, hi := ^uint64(0), uint64(0)
+	for _, b := range r.Batches {
+		if b.rows > 0 {
+			lo, hi = min(lo, b.hashAt(0)), max(hi, b.hashAt(b.rows-1))
+		}
+	}
+	step := (hi-lo)/uint64(n) + 1
+	return lo + step*uint64(i), false
+}
+
+// sumRange sums up the rows from at to end of each batch.
+func (r Reader) sumRange(at, end []int, rows int) *dataflow.Delta {
+	addr := make([]uint32, 0, rows)
+	base := uint32(0)
+	for i, b := range r.Batches {
+		for x := at[i]; x < end[i]; x++ {
+			addr = append(addr, base+uint32(x))
+		}
+		base += uint32(len(b.chunks)) << columnar.ChunkShift
+	}
+	out := columnar.Batch{Cols: make([]*columnar.Vec, len(r.Layout.Kinds)), N: rows}
+	for c, k := range r.Layout.Kinds {
+		var g columnar.Gatherer
+		g.Reset(k, columnar.ChunkShift)
+		for _, b := range r.Batches {
+			b.AddTo(&g, c)
+		}
+		out.Cols[c] = g.Gather(addr)
+	}
+	out, diffs := columnar.Consolidate(out, r.diffsAt(addr))
+	return &dataflow.Delta{Batch: out, Diffs: diffs}
+}

@@ -377,3 +377,51 @@ func checkBlocks(t *testing.T, l *Layout, r Reader) {
 		}
 	}
 }
+
+// TestScanConsolidated reads a trace of many batches in deltas that do not
+// cancel one another, and compares their sum, and that of each, with the content.
+func TestScanConsolidated(t *testing.T) {
+	r := seeded(t)
+	for round := range 20 {
+		l := layouts[round%len(layouts)]
+		if l.Unkeyed {
+			continue
+		}
+		tr := New(l, 2)
+		z := zset{}
+		for e := dataflow.Epoch(1); e < 8; e++ {
+			d := randomDelta(r, l.Kinds, 1+r.IntN(4*columnar.ChunkRows/7), 1<<(4+r.IntN(14)), true)
+			for i := range d.Diffs {
+				if d.Diffs[i] < 0 { // take back what is there, so that no count is negative
+					if z[rowText(d.Cols, i)] <= 0 {
+						d.Diffs[i] = 1
+					}
+				}
+				z.add(&dataflow.Delta{Batch: d.Slice(i, i+1), Diffs: d.Diffs[i : i+1]})
+			}
+			if d.Diffs == nil {
+				z.add(d)
+			}
+			tr.Append(e, []*dataflow.Delta{d})
+			tr.Seal(e)
+		}
+		s, ok := tr.SnapshotAt(7)
+		if !ok {
+			t.Fatal("not readable")
+		}
+		got := zset{}
+		s.ScanConsolidated(func(d *dataflow.Delta) bool {
+			for i := range d.N {
+				if d.Diff(i) < 0 {
+					t.Fatalf("round %d: a diff of %d", round, d.Diff(i))
+				}
+			}
+			got.add(d)
+			return true
+		})
+		s.Release()
+		if !got.equal(z) {
+			t.Fatalf("round %d: %d rows, want %d", round, len(got), len(z))
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package coord
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
+// memoryGate keeps the heap within its limit: over it, sources are held back,
+// and if that does not help, the query that has made most is ended. What is
+// maintained goes on.
+type memoryGate struct {
+	limit int64
+	log   *slog.Logger
+	mu    sync.Mutex
+	open  chan struct{} // nil: open
+
+	queries map[*queryMemory]struct{} // that run
+}
+
+// queryMemory is what a running query has made so far, in bytes of rows.
+type queryMemory struct {
+	made   atomic.Int64
+	cancel context.CancelCauseFunc
+}
+
+// add counts rows that a query reads or makes.
+func (q *queryMemory) add(bytes int) { q.made.Add(int64(bytes)) }
+
+// enter registers a query, which leave ends.
+func (g *memoryGate) enter(ctx context.Context) (context.Context, *queryMemory) {
+	q := &queryMemory{}
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	g.mu.Lock()
+	if g.queries == nil {
+		g.queries = map[*queryMemory]struct{}{}
+	}
+	g.queries[q] = struct{}{}
+	g.mu.Unlock()
+	return ctx, q
+}
+
+func (g *memoryGate) leave(q *queryMemory) {
+	g.mu.Lock()
+	delete(g.queries, q)
+	g.mu.Unlock()
+	q.cancel(nil)
+}
+
+// The heap is looked at more often while queries run, who can fill it fast.
+const (
+	memoryTick      = 100 * time.Millisecond
+	memoryTickQuery = 10 * time.Millisecond
+	// gateShare of the limit closes the gate; queryShare, for queryTicks in
+	// turn, ends a query. (The collector's own aim is 0.9 of the limit.)
+	gateShare  = 0.9
+	queryShare = 0.95
+	queryTicks = 3
+	queryPause = 20 // ticks until it is looked at again
+)
+
+// run samples the heap.
+func (g *memoryGate) run(ctx context.Context) {
+	if g.limit <= 0 {
+		return
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	timer := time.NewTimer(memoryTick)
+	defer timer.Stop()
+	over := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		used := g.used(sample)
+		if over++; used <= queryShare {
+			over = 0
+		}
+		end := false
+		if over >= queryTicks {
+			// Much of it may be garbage.
+			runtime.GC()
+			used = g.used(sample)
+			end, over = used > queryShare, -queryPause
+		}
+		g.mu.Lock()
+		switch {
+		case used > gateShare && g.open == nil:
+			g.open = make(chan struct{})
+		case used <= gateShare && g.open != nil:
+			close(g.open)
+			g.open = nil
+		}
+		if end {
+			g.endLargest()
+		}
+		next := memoryTick
+		if len(g.queries) > 0 {
+			next = memoryTickQuery
+		}
+		g.mu.Unlock()
+		timer.Reset(next)
+	}
+}
+
+// used is the share of the limit that the heap takes.
+func (g *memoryGate) used(sample []metrics.Sample) float64 {
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64()) / float64(g.limit)
+}
+
+// endLargest cancels the query that has made most. Call with the lock held.
+func (g *memoryGate) endLargest() {
+	var most *queryMemory
+	for q := range g.queries {
+		if most == nil || q.made.Load() > most.made.Load() {
+			most = q
+		}
+	}
+	if most == nil {
+		return
+	}
+	g.log.Warn("a query was ended for want of memory", slog.Int64("bytes_made", most.made.Load()))
+	delete(g.queries, most)
+	most.cancel(pgerror.New(pgerror.OutOfMemory, "out of memory").
+		WithDetail("The server has reached its memory limit, and this query had made most: %d MB of rows.", most.made.Load()>>20).
+		WithHint("Ask for fewer rows, or keep the result up to date as a materialized view."))
+}
+
+// wait returns when the gate is open.
+func (g *memoryGate) wait(ctx context.Context) error {
+	g.mu.Lock()
+	ch := g.open
+	g.mu.Unlock()
+	if ch == nil {
+		return nil
+	}
+	select {
+	case <-ch:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sortMemory is how much of a query's rows to be sorted is kept in memory.
+func (c *Coordinator) sortMemory() int64 {
+	const least, most = 16 << 20, 256 << 20
+	if c.memory.limit <= 0 {
+		return most
+	}
+	return min(max(c.memory.limit/16, least), most)
+}
+
+// tempFile makes a file for a query that has no name, so that a crash leaves
+// nothing behind.
+func (c *Coordinator) tempFile() (*os.File, error) {
+	dir := filepath.Join(c.dir, "tmp")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, "sort-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
