@@ -118,10 +118,15 @@ func (p *checkpointer) run(c *Coordinator) {
 func (c *Coordinator) maybeCheckpoint(dataflow.Epoch) {
 	c.ckpt.dirty.Store(true)
 	if c.store.Stats().LogBytes > 256<<20 {
-		select {
-		case c.ckpt.due <- struct{}{}:
-		default:
-		}
+		c.askCheckpoint()
+	}
+}
+
+// askCheckpoint makes the next checkpoint begin now.
+func (c *Coordinator) askCheckpoint() {
+	select {
+	case c.ckpt.due <- struct{}{}:
+	default:
 	}
 }
 

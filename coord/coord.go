@@ -156,7 +156,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.timeline = newTimeline(c)
-	c.memory.limit, c.memory.log = opts.MemoryLimit, opts.Logger
+	c.memory.limit, c.memory.log, c.memory.relieve = opts.MemoryLimit, opts.Logger, c.askCheckpoint
 	defer func() {
 		if err != nil {
 			c.stop(errShutdown)

@@ -20,6 +20,8 @@ import (
 type memoryGate struct {
 	limit int64
 	log   *slog.Logger
+	// relieve asks for a checkpoint: what it writes is mapped from then on.
+	relieve func()
 	mu    sync.Mutex
 	open  chan struct{} // nil: open
 
@@ -63,6 +65,10 @@ const (
 	// turn, ends a query. (The collector's own aim is 0.9 of the limit.)
 	gateShare  = 0.9
 	queryShare = 0.95
+	// queryMade is the part of the limit that a query must have made to be the
+	// one to blame; over queryShareAny any is.
+	queryMade     = 1.0 / 8
+	queryShareAny = 1.25
 	queryTicks = 3
 	queryPause = 20 // ticks until it is looked at again
 )
@@ -101,8 +107,11 @@ func (g *memoryGate) run(ctx context.Context) {
 			close(g.open)
 			g.open = nil
 		}
+		if used > gateShare {
+			g.relieve()
+		}
 		if end {
-			g.endLargest()
+			g.endLargest(used > queryShareAny)
 		}
 		next := memoryTick
 		if len(g.queries) > 0 {
@@ -119,15 +128,16 @@ func (g *memoryGate) used(sample []metrics.Sample) float64 {
 	return float64(sample[0].Value.Uint64()) / float64(g.limit)
 }
 
-// endLargest cancels the query that has made most. Call with the lock held.
-func (g *memoryGate) endLargest() {
+// endLargest cancels the query that has made most, if that is much or any will
+// do. Call with the lock held.
+func (g *memoryGate) endLargest(anyone bool) {
 	var most *queryMemory
 	for q := range g.queries {
 		if most == nil || q.made.Load() > most.made.Load() {
 			most = q
 		}
 	}
-	if most == nil {
+	if most == nil || !anyone && float64(most.made.Load()) < float64(g.limit)*queryMade {
 		return
 	}
 	g.log.Warn("a query was ended for want of memory", slog.Int64("bytes_made", most.made.Load()))
