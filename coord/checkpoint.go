@@ -57,13 +57,15 @@ type stateMeta struct {
 	Ready bool
 	Rows  int64 // sum of diffs
 	Errs  int64
+	// Records is how many a source's table has taken.
+	Records int64 `json:",omitempty"`
 }
 
 // capture takes the batches of a list of spines. It runs in the goroutine that
 // owns them.
 func capture(coll *collection, fingerprint string, ready bool, spines []*trace.Spine) *capturedState {
 	s := &capturedState{id: coll.id, fingerprint: fingerprint, owner: spines,
-		meta: stateMeta{Ready: ready, Rows: coll.rowCount.Load(), Errs: coll.errCount.Load()}}
+		meta: stateMeta{Ready: ready, Rows: coll.rowCount.Load(), Errs: coll.errCount.Load(), Records: coll.records.Load()}}
 	for _, sp := range spines {
 		s.spines = append(s.spines, sp.Batches())
 	}
@@ -681,6 +683,7 @@ func (c *collection) restored(at dataflow.Epoch, meta []byte) error {
 	c.errs.Seal(at)
 	c.rowCount.Store(m.Rows)
 	c.errCount.Store(m.Errs)
+	c.records.Store(m.Records)
 	if m.Ready {
 		c.setReady()
 	}

@@ -53,6 +53,7 @@ type collection struct {
 	rowCount atomic.Int64 // sum of diffs, for statistics and the planner
 	errCount atomic.Int64
 	updates  atomic.Int64
+	records  atomic.Int64  // taken from a source, ever
 	lastAt   atomic.Uint64 // epoch of the last change
 }
 

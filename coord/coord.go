@@ -63,6 +63,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Now     func() time.Time // nil: time.Now
 	Sources NewSource        // nil: no sources
+	// Check checks the options of a connection by themselves; nil: it cannot.
+	Check func(connector string, options map[string]string) error
 	// Validate tries whether a connection's other side answers; nil: cannot.
 	Validate func(ctx context.Context, connector string, options map[string]string) error
 	// CheckpointInterval is how often changed state is checkpointed; 0 is 10 s.
@@ -301,6 +303,9 @@ func (c *Coordinator) ranks() map[plan.ObjectID]int {
 func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable dataflow.Epoch) changeMap {
 	changes := changeMap{}
 	for _, ch := range rec.changes {
+		if coll := c.collection(ch.id); coll != nil && ch.delta != nil {
+			coll.records.Add(int64(ch.delta.N))
+		}
 		if ch.upsert {
 			if u := c.upserts[ch.id]; u != nil {
 				u.push(ch.delta)

@@ -126,6 +126,16 @@ func (s *Session) createConnection(d *ddlState, n *parser.CreateConnection, w pg
 	if err := s.addOptions(d, o, n.Options); err != nil {
 		return err
 	}
+	if s.c.opts.Check != nil {
+		opts, err := s.c.resolveOptionsWith(d, o.Options)
+		if err != nil {
+			return err
+		}
+		delete(opts, "connector")
+		if err := s.c.opts.Check(n.Kind, opts); err != nil {
+			return err
+		}
+	}
 	o.SQL = parser.Print(n)
 	if o, err = s.c.newObject(o); err != nil {
 		return err

@@ -43,9 +43,6 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 			return nil, nil
 		}
 		coll = newCollection(o.ID, kinds, key, o.AppendOnly, c.partitions, c.timeline.ingest)
-		if o.Options["role"] == "errors" {
-			coll.setReady()
-		}
 		if envelopeOf(o) == sources.EnvelopeUpsert {
 			c.mu.Lock()
 			c.upserts[o.ID] = c.newUpsert(kinds, o.PrimaryKey)

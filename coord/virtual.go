@@ -271,7 +271,13 @@ func (s *Session) sourceRows(cols []catalog.Column) *columnar.Batch {
 		if coll := s.c.collections[x.errors]; coll != nil {
 			errs = coll.rowCount.Load()
 		}
-		r.add(int64(id), x.obj.Schema, x.obj.Name, x.obj.Options["connector"], st.State, st.Error, st.Lag, x.records.Load(), x.bytes.Load(), errs, st.Updated)
+		records := int64(0)
+		for _, table := range x.tables {
+			if coll := s.c.collections[table]; coll != nil {
+				records += coll.records.Load()
+			}
+		}
+		r.add(int64(id), x.obj.Schema, x.obj.Name, x.obj.Options["connector"], st.State, st.Error, st.Lag, records, x.bytes.Load(), errs, st.Updated)
 	}
 	return r.batch()
 }

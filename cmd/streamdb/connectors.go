@@ -30,6 +30,17 @@ func newSource(ctx context.Context, connector string, cfg sources.Config) (sourc
 	return nil, pgerror.Unsupported("connector '" + connector + "'")
 }
 
+// checkConnection checks the options of a connection by themselves.
+func checkConnection(connector string, opts map[string]string) error {
+	switch connector {
+	case "kafka":
+		return kafka.Check(opts)
+	case "confluent schema registry":
+		return kafka.CheckRegistry(opts)
+	}
+	return postgres.Check(opts)
+}
+
 // validateConnection tries whether the other side of a connection answers.
 func validateConnection(ctx context.Context, connector string, opts map[string]string) error {
 	switch connector {

@@ -84,7 +84,7 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 		s.httpAddr = hl.Addr()
 	}
 	s.coord, err = coord.Open(ctx, cfg.dataDir, coord.Options{
-		Logger: log, Sources: newSource, Validate: validateConnection,
+		Logger: log, Sources: newSource, Check: checkConnection, Validate: validateConnection,
 		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(cfg.memoryLimit),
 		Fatal: func(err error) {
 			select {

@@ -259,15 +259,26 @@ func (c *connOptions) reach(ctx context.Context) (*kadm.Client, error) {
 	return kadm.NewClient(cl), nil
 }
 
-// Validate tries whether the cluster of a connection answers.
-func Validate(ctx context.Context, opts map[string]string) error {
+// Check checks the options of a connection by themselves.
+func Check(opts map[string]string) error {
+	_, err := parseConnection(opts)
+	return err
+}
+
+func parseConnection(opts map[string]string) (connOptions, error) {
 	r := newConnReader(opts)
 	c := r.connection()
 	if r.err == nil {
 		r.err = r.unknown()
 	}
-	if r.err != nil {
-		return r.err
+	return c, r.err
+}
+
+// Validate tries whether the cluster of a connection answers.
+func Validate(ctx context.Context, opts map[string]string) error {
+	c, err := parseConnection(opts)
+	if err != nil {
+		return err
 	}
 	adm, err := c.reach(ctx)
 	if err != nil {
@@ -277,8 +288,20 @@ func Validate(ctx context.Context, opts map[string]string) error {
 	return nil
 }
 
-// ValidateRegistry tries whether the schema registry of a connection answers.
-func ValidateRegistry(ctx context.Context, opts map[string]string) error {
+// CheckRegistry checks the options of a schema registry's connection by themselves.
+func CheckRegistry(opts map[string]string) error {
+	o, err := parseRegistry(opts)
+	if err != nil {
+		return err
+	}
+	c, err := o.client() // which looks at the URL
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+func parseRegistry(opts map[string]string) (registryOptions, error) {
 	r := newConnReader(opts)
 	o := r.registry("")
 	for _, name := range []string{"ssh tunnel", "aws privatelink"} {
@@ -289,8 +312,14 @@ func ValidateRegistry(ctx context.Context, opts map[string]string) error {
 			r.fail("unknown option \"%s\" of a schema registry connection", k)
 		}
 	}
-	if r.err != nil {
-		return r.err
+	return o, r.err
+}
+
+// ValidateRegistry tries whether the schema registry of a connection answers.
+func ValidateRegistry(ctx context.Context, opts map[string]string) error {
+	o, err := parseRegistry(opts)
+	if err != nil {
+		return err
 	}
 	c, err := o.client()
 	if err != nil {

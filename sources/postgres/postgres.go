@@ -64,6 +64,12 @@ func New(ctx context.Context, cfg sources.Config) (*Source, error) {
 	return s, s.discover(ctx, cfg.Options)
 }
 
+// Check checks the options of a connection by themselves.
+func Check(options map[string]string) error {
+	_, err := connConfig(options)
+	return err
+}
+
 // Validate tries to connect.
 func Validate(ctx context.Context, options map[string]string) error {
 	c, err := connConfig(options)
