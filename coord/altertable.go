@@ -187,13 +187,15 @@ func (t *tableAlter) ownedSequence(column string) *catalog.Object {
 // without negative multiplicities.
 func (s *Session) presentRows(o *catalog.Object) ([]*dataflow.Delta, error) {
 	var out []*dataflow.Delta
+	gone := false // batches have changes, which add up to the rows
 	if err := s.eachRow(o, func(d *dataflow.Delta) error {
 		out = append(out, cloneDelta(d))
+		gone = gone || slices.ContainsFunc(d.Diffs, func(x dataflow.Diff) bool { return x < 0 })
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if !s.tx.written[o.ID] {
+	if !gone {
 		return out, nil
 	}
 	ts := columnTypes(o.Columns, allColumns(o))
@@ -420,29 +422,30 @@ func (t *tableAlter) dropColumn() error {
 	if err != nil {
 		return err
 	}
-	depend := func(what string) error {
-		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop column %s of table %s because other objects depend on it", t.a.Column, t.old.Name).
-			WithDetail("%s depends on column %s of table %s", what, t.a.Column, t.old.Name).
-			WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-	}
-	if len(views) > 0 && !t.a.Cascade {
-		return depend(fmt.Sprintf("%s %s", views[0].Kind, views[0].Name))
-	}
 	gen, err := t.generatedFrom(t.col)
 	if err != nil {
 		return err
 	}
-	if len(gen) > 0 && !t.a.Cascade {
-		return depend(fmt.Sprintf("column %s of table %s", t.old.Columns[gen[0]].Name, t.old.Name))
+	describe := t.s.describer(t.d)
+	what := fmt.Sprintf("column %s of %s", parser.QuoteIdent(t.a.Column), describe(t.old))
+	var ties []tie
+	for _, g := range gen {
+		ties = append(ties, tie{fmt.Sprintf("column %s of %s", parser.QuoteIdent(t.old.Columns[g].Name), describe(t.old)), what, func() {}})
 	}
 	for _, r := range t.d.cat.References(t.old.ID) {
 		for _, fk := range r.Foreign {
-			if fk.RefTable == t.old.ID && slices.Contains(fk.RefColumns, t.col) && !(r.ID == t.old.ID && slices.Contains(fk.Columns, t.col)) && !t.a.Cascade {
-				return depend(fmt.Sprintf("constraint %s on table %s", fk.Name, r.Name))
+			if fk.RefTable == t.old.ID && slices.Contains(fk.RefColumns, t.col) && !(r.ID == t.old.ID && slices.Contains(fk.Columns, t.col)) {
+				ties = append(ties, tie{fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r)), what, func() {
+					if r.ID == t.o.ID {
+						t.removeForeign(&fk)
+						return
+					}
+					t.d.dropForeign(t.d.cat.ByID(r.ID), &fk)
+				}})
 			}
 		}
 	}
-	if err := t.s.dropAll(t.d, true, views, nil, "", t.w); err != nil {
+	if err := t.s.dropTied(t.d, t.a.Cascade, nil, views, what, ties, t.w); err != nil {
 		return err
 	}
 	gone := append([]int{t.col}, gen...)

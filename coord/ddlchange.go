@@ -144,12 +144,18 @@ func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
 // dropAll drops objs and what is inside them (container names that) with what
 // depends on them, which is told, or an error without cascade.
 func (s *Session) dropAll(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, w pgwire.ResultWriter) error {
+	return s.dropTied(d, cascade, objs, inside, container, nil, w)
+}
+
+// dropTied is dropAll where the container has ties to other objects, too.
+func (s *Session) dropTied(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, ties []tie, w pgwire.ResultWriter) error {
 	describe := s.describer(d)
 	all, also := d.cat.DropSet(objs, inside)
-	ties, err := s.ties(d, all, describe)
+	more, err := s.ties(d, all, describe)
 	if err != nil {
 		return err
 	}
+	ties = append(ties, more...)
 	told := slices.ContainsFunc(ties, func(t tie) bool { return t.what != "" })
 	if (len(also) > 0 || told) && !cascade {
 		if container == "" && len(objs) == 1 {

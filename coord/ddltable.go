@@ -126,7 +126,7 @@ func collationC(name string) bool {
 // define fills in the columns and constraints of a new table.
 func (n *newTable) define(def *parser.CreateTable) error {
 	o := n.o
-	constraints := slices.Clone(def.Constraints)
+	var constraints []parser.Constraint
 	likes := def.Like
 	for i := 0; i <= len(def.Columns); i++ {
 		for len(likes) > 0 && likes[0].After == i {
@@ -159,6 +159,7 @@ func (n *newTable) define(def *parser.CreateTable) error {
 			return err
 		}
 	}
+	constraints = append(constraints, def.Constraints...)
 	// Keys come first, as foreign keys may refer to them.
 	for _, foreign := range []bool{false, true} {
 		for i := range constraints {
@@ -424,5 +425,8 @@ func (s *Session) createTableAs(ctx context.Context, d *ddlState, p *prepared, n
 		}
 	}
 	d.apply(catalog.Change{Put: o})
+	if n.WithNoData {
+		return "CREATE TABLE AS", nil
+	}
 	return fmt.Sprintf("SELECT %d", rows), nil
 }

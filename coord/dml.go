@@ -60,6 +60,9 @@ type writeRun struct {
 	*writer
 	params []*expr.Const
 	reader *reader
+	// several says that the statement has several parts that change tables: a row
+	// that one has changed is not changed again.
+	several bool
 }
 
 // newWriteRun locks the tables that the writes change and takes a snapshot of
@@ -96,7 +99,7 @@ func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, quer
 	if err != nil {
 		return nil, err
 	}
-	return &writeRun{writer: &writer{s: s, ctx: ctx}, params: params, reader: r}, nil
+	return &writeRun{writer: &writer{s: s, ctx: ctx}, params: params, reader: r, several: len(writes) > 1}, nil
 }
 
 // stepWrites are the writes among the steps of a statement, and their queries.
@@ -236,7 +239,7 @@ func (r *writeRun) write(b *planner.Write) (int, *columnar.Batch, error) {
 	}
 	var done columnar.Batch // the rows that RETURNING is over
 	n := len(b.Table.Columns)
-	if b.Joined {
+	if b.Joined || r.several && b.Kind != planner.WriteInsert && b.Kind != planner.WriteMerge {
 		if *rows, err = r.once(b.Table, *rows, nil); err != nil {
 			return 0, nil, err
 		}
@@ -340,7 +343,7 @@ func (r *writeRun) once(t *catalog.Object, rows columnar.Batch, again func() err
 	var twice []int // a row of each key that comes more than once
 	for i := range rows.N {
 		keys[i] = string(exactKey(nil, &rows, ts, i))
-		if count[keys[i]]++; count[keys[i]] == 2 {
+		if count[keys[i]]++; count[keys[i]] == 2 || r.several && count[keys[i]] == 1 {
 			twice = append(twice, i)
 		}
 	}
@@ -352,7 +355,7 @@ func (r *writeRun) once(t *catalog.Object, rows columnar.Batch, again func() err
 	for _, i := range twice {
 		left[keys[i]] = 1
 	}
-	if len(t.PrimaryKey) == 0 {
+	if len(t.PrimaryKey) == 0 || r.several {
 		if err := r.multiplicities(t, rows, twice, keys, left); err != nil {
 			return rows, err
 		}
@@ -360,8 +363,8 @@ func (r *writeRun) once(t *catalog.Object, rows columnar.Batch, again func() err
 	var keep []uint32
 	for i := range rows.N {
 		x := keys[i]
-		if count[x] > 1 {
-			if left[x] == 0 {
+		if n, limited := left[x]; limited {
+			if n <= 0 {
 				if again != nil {
 					return rows, again()
 				}
@@ -376,16 +379,18 @@ func (r *writeRun) once(t *catalog.Object, rows columnar.Batch, again func() err
 
 // multiplicities finds how often some rows are in the table.
 func (r *writeRun) multiplicities(t *catalog.Object, rows columnar.Batch, at []int, keys []string, left map[string]int64) error {
-	key := allColumns(t)
-	ts := columnTypes(t.Columns, key)
+	key, ts := allColumns(t), columnTypes(t.Columns, allColumns(t))
+	if len(t.PrimaryKey) > 0 {
+		key = t.PrimaryKey
+	}
 	idx := make([]uint32, len(at))
 	for k, i := range at {
 		idx[k] = uint32(i)
 		left[keys[i]] = 0
 	}
-	some := part(rows, 0, len(key))
+	some := part(rows, 0, len(t.Columns))
 	some = some.Gather(idx)
-	want := newKeySet(ts, &some, key, nil)
+	want := newKeySet(columnTypes(t.Columns, key), &some, key, nil)
 	var buf []byte
 	return r.s.withKeys(r.ctx, t, key, want, func(_ string, b *columnar.Batch, i int, d dataflow.Diff) {
 		buf = exactKey(buf[:0], b, ts, i)

@@ -41,6 +41,9 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 	case *parser.Explain, *parser.Show, *parser.ShowCreate, *parser.ShowVariable:
 		return s.execInfo(ctx, p, w)
 	case *parser.SetVariable:
+		if n.Local && (s.tx == nil || !s.tx.block) {
+			w.Notice(&pgerror.Error{Severity: "WARNING", Code: pgerror.NoActiveSQLTransaction, Message: "SET LOCAL can only be used in transaction blocks"})
+		}
 		return n.Tag(), s.setVariable(n)
 	case *parser.Subscribe:
 		return s.execSubscribe(ctx, p, n, w)

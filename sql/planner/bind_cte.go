@@ -183,7 +183,7 @@ func (b *binder) with(w *pg.WithClause, parent *scope, outer *cteScope) (*cteSco
 			}
 		}
 		if c.Ctequery.GetSelectStmt() == nil {
-			if parent != nil || outer != nil || b.inView > 0 || b.inner {
+			if b.depth > 1 || outer != nil || b.inView > 0 || b.inner {
 				return nil, pgerror.New(pgerror.FeatureNotSupported, "WITH clause containing a data-modifying statement must be at the top level").At(pos)
 			}
 			if !b.writes {
