@@ -719,14 +719,16 @@ func (c *Coordinator) replayCatalog(changes []catalog.Change) error {
 	cat := before.Apply(changes...)
 	c.catalog.Store(cat)
 	for _, ch := range changes {
-		if ch.Drop != 0 {
-			if o := before.ByID(ch.Drop); o != nil {
-				c.forget(o)
-			}
-		}
-		if o := cat.ByID(ch.Rebuild); o != nil {
+		if o := before.ByID(ch.Drop); o != nil {
 			c.forget(o)
-			if _, err := c.createCollection(o); err != nil {
+		}
+		if o := before.ByID(ch.Rebuild); o != nil {
+			c.forget(o)
+		}
+	}
+	for _, ch := range changes {
+		if o := cat.ByID(ch.Rebuild); o != nil && c.collection(o.ID) == nil {
+			if err := c.makeCollection(o); err != nil {
 				return err
 			}
 		}
@@ -739,7 +741,7 @@ func (c *Coordinator) replayCatalog(changes []catalog.Change) error {
 			c.clusters[ch.Put.Name] = cl
 		}
 		if c.collection(ch.Put.ID) == nil {
-			if _, err := c.createCollection(cat.ByID(ch.Put.ID)); err != nil {
+			if err := c.makeCollection(cat.ByID(ch.Put.ID)); err != nil {
 				return err
 			}
 		}

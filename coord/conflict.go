@@ -92,8 +92,11 @@ func (r *writeRun) onConflict(b *planner.Write, rows columnar.Batch) (columnar.B
 	if err := r.s.checkRows(b.Table, rows, &v); err != nil {
 		return rows, err
 	}
-	if err := v.error(); err != nil {
-		return rows, err
+	if v.err != nil { // unless a row before has another error
+		if _, err := r.onConflict(b, rows.Slice(0, v.row)); err != nil {
+			return rows, err
+		}
+		return rows, v.error()
 	}
 	as, err := r.arbiters(b.Table, b.Conflict.Keys, &rows)
 	if err != nil {

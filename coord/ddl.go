@@ -87,7 +87,7 @@ func (c *Coordinator) enterDDL(r *request, d *ddlState) error {
 			}
 		}
 		for _, o := range created {
-			if _, err := c.createCollection(o); err != nil {
+			if err := c.makeCollection(o); err != nil {
 				c.log.Error("collection of a new object", "object", o.Name, "error", err)
 			}
 		}

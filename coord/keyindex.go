@@ -21,8 +21,7 @@ type keyIndex struct {
 	encoded bool
 }
 
-// newKeyIndex makes the collection of an index that is kept with its table, with
-// the rows that the table has.
+// newKeyIndex makes the collection of an index that is kept with its table.
 func (c *Coordinator) newKeyIndex(o *catalog.Object) *collection {
 	k := &keyIndex{key: o.Key, encoded: o.Index.Encoded}
 	for _, i := range o.Key {
@@ -35,14 +34,20 @@ func (c *Coordinator) newKeyIndex(o *catalog.Object) *collection {
 	k.coll = newCollection(o.ID, kinds, key, false, c.partitions, c.timeline.ingest)
 	k.coll.setReady()
 	c.keyed[o.Table] = append(c.keyed[o.Table], k)
+	return k.coll
+}
+
+// fillKeyIndex gives a new index the rows that its table has.
+func (c *Coordinator) fillKeyIndex(o *catalog.Object) {
+	i := slices.IndexFunc(c.keyed[o.Table], func(k *keyIndex) bool { return k.coll.id == o.ID })
 	t := c.collection(o.Table)
-	if t == nil || t.rows.Upper() == 0 {
-		return k.coll
+	if i < 0 || t == nil || t.rows.Upper() == 0 {
+		return
 	}
 	at := t.rows.Upper() - 1
 	sn, ok := t.rows.SnapshotAt(at)
 	if !ok {
-		return k.coll
+		return
 	}
 	defer sn.Release()
 	var rows []*dataflow.Delta
@@ -50,8 +55,7 @@ func (c *Coordinator) newKeyIndex(o *catalog.Object) *collection {
 		rows = append(rows, cloneDelta(d))
 		return true
 	})
-	k.append(at, rows, at)
-	return k.coll
+	c.keyed[o.Table][i].append(at, rows, at)
 }
 
 // forgetKeyIndex ends the upkeep of an index.

@@ -28,6 +28,16 @@ func defaultPartitions() int {
 	return n
 }
 
+// makeCollection is createCollection for a new object, which may have content
+// from the start.
+func (c *Coordinator) makeCollection(o *catalog.Object) error {
+	_, err := c.createCollection(o)
+	if err == nil && o.Index != nil {
+		c.fillKeyIndex(o)
+	}
+	return err
+}
+
 // createCollection makes the collection of an object that has one: a table, a
 // source's relation, a materialized view, an index; nil for others.
 func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
