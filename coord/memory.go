@@ -22,8 +22,8 @@ type memoryGate struct {
 	log   *slog.Logger
 	// relieve asks for a checkpoint: what it writes is mapped from then on.
 	relieve func()
-	mu    sync.Mutex
-	open  chan struct{} // nil: open
+	mu      sync.Mutex
+	open    chan struct{} // nil: open
 
 	queries map[*queryMemory]struct{} // that run
 }
@@ -69,8 +69,8 @@ const (
 	// one to blame; over queryShareAny any is.
 	queryMade     = 1.0 / 8
 	queryShareAny = 1.25
-	queryTicks = 3
-	queryPause = 20 // ticks until it is looked at again
+	queryTicks    = 3
+	queryPause    = 20 // ticks until it is looked at again
 )
 
 // run samples the heap.

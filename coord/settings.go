@@ -2,12 +2,14 @@ package coord
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // serverVersion is what clients choose their catalog queries by.
@@ -286,7 +288,7 @@ func (s *settings) refresh(name string) {
 	switch name {
 	case "timezone":
 		v, _ := s.get(name)
-		if l, err := loadZone(v); err == nil {
+		if l, _, err := loadZone(v); err == nil {
 			s.zone = l
 		} else {
 			s.zone = time.UTC
@@ -354,11 +356,11 @@ func (d *settingDef) normalize(v string) (string, error) {
 		}
 		return "", e.WithHint("Available values: %s.", strings.Join(d.values, ", "))
 	case settingZone:
-		l, err := loadZone(v)
+		_, name, err := loadZone(v)
 		if err != nil {
 			return "", invalid()
 		}
-		return l.String(), nil
+		return name, nil
 	}
 	if d.name == "DateStyle" {
 		return normalizeDateStyle(v)
@@ -430,34 +432,33 @@ func formatTimeSetting(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }
 
-// loadZone knows IANA names, UTC and PostgreSQL's numeric offsets (hours, or
-// POSIX spellings with the sign reversed).
-func loadZone(v string) (*time.Location, error) {
+// loadZone finds what a value of TimeZone means, and how it is shown: a name of
+// the time zone database, POSIX notation, or hours east of UTC.
+func loadZone(v string) (*time.Location, string, error) {
 	v = strings.TrimSpace(v)
-	switch strings.ToLower(v) {
-	case "utc", "gmt", "z", "default", "local", "":
-		return time.UTC, nil
+	if strings.EqualFold(v, "default") {
+		v = "UTC"
 	}
 	if n, err := strconv.ParseFloat(v, 64); err == nil && n > -168 && n < 168 {
-		return time.FixedZone(fmt.Sprintf("<%+03d>%+03d", int(n), -int(n)), int(n*3600)), nil
-	}
-	if l, err := time.LoadLocation(v); err == nil {
-		return l, nil
-	}
-	if len(v) > 3 && (v[0] == '+' || v[0] == '-') {
-		if t, err := time.Parse("-07:00", v); err == nil {
-			_, off := t.Zone()
-			return time.FixedZone(v, off), nil
+		minutes := int(math.Round(math.Abs(n) * 60))
+		text := fmt.Sprintf("%02d", minutes/60)
+		if minutes%60 != 0 {
+			text += fmt.Sprintf(":%02d", minutes%60)
 		}
-	}
-	// Names are case-insensitive to PostgreSQL.
-	parts := strings.Split(strings.ToLower(v), "/")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
+		east, west := "+", "-"
+		if n < 0 {
+			east, west = west, east
 		}
+		v = "<" + east + text + ">" + west + text
 	}
-	return time.LoadLocation(strings.Join(parts, "/"))
+	l, ok := types.LoadZone(v)
+	if !ok {
+		return nil, "", fmt.Errorf("time zone %q is not known", v)
+	}
+	if name := l.String(); strings.EqualFold(name, v) {
+		v = name
+	}
+	return l, v, nil
 }
 
 // parsePath splits a search_path into schema names.

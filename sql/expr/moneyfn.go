@@ -134,4 +134,3 @@ func init() {
 	registerMoneyCasts()
 	agg("sum", AggSum, moneyType, true, func([]types.Type, types.Type) Accumulator { return new(intSum) }, moneyType)
 }
-

@@ -1,6 +1,10 @@
 package parser
 
-import "strings"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // showKinds are the kinds of objects that SHOW lists, by spelling.
 var showKinds = []string{
@@ -166,13 +170,39 @@ func (s *stream) setTimeZone(n *SetVariable) {
 	case s.accept("local"), s.accept("default"):
 	case s.accept("interval"):
 		// INTERVAL '+00:00' HOUR TO MINUTE
-		n.Values = []Value{{Kind: ValueString, Text: s.str()}}
+		n.Values = []Value{{Kind: ValueString, Text: intervalZone(s.str())}}
 		if s.accept("hour") {
 			s.accept("to", "minute")
 		}
 	default:
 		n.Values = []Value{s.settingValue()}
 	}
+}
+
+// intervalZone writes an interval east of UTC ("-3:30") in POSIX notation, whose
+// sign is the other way round; other texts stay.
+func intervalZone(text string) string {
+	sign, other, hm := "+", "-", strings.TrimSpace(text)
+	switch {
+	case strings.HasPrefix(hm, "-"):
+		sign, other, hm = "-", "+", hm[1:]
+	case strings.HasPrefix(hm, "+"):
+		hm = hm[1:]
+	}
+	h, m, _ := strings.Cut(hm, ":")
+	hours, err := strconv.Atoi(h)
+	minutes := 0
+	if err == nil && m != "" {
+		minutes, err = strconv.Atoi(m)
+	}
+	if err != nil || hours < 0 || minutes < 0 || minutes > 59 {
+		return text
+	}
+	hm = fmt.Sprintf("%02d", hours)
+	if minutes > 0 {
+		hm += fmt.Sprintf(":%02d", minutes)
+	}
+	return "<" + sign + hm + ">" + other + hm
 }
 
 func (s *stream) reset() Node {
