@@ -39,7 +39,8 @@ func (b *builder) keyed(c coll, typs []types.Type) (s differential.Stream, keys 
 			keys[i] = len(outs)
 		}
 		if keys[i] != i {
-			outs = append(outs, keyExpr(outs[i]))
+			// Not keyExpr: numeric(8,2) against numeric needs the normal form of both.
+			outs = append(outs, expr.KeyNorm(outs[i]))
 		}
 	}
 	return b.mapped(c, outs), keys

@@ -41,6 +41,8 @@ SELECT dept FROM emp UNION SELECT id FROM dept ORDER BY 1;
 SELECT dept FROM emp UNION ALL SELECT id FROM dept ORDER BY 1;
 SELECT dept FROM emp INTERSECT ALL SELECT dept FROM emp WHERE id > 1 ORDER BY 1;
 SELECT id FROM dept EXCEPT SELECT dept FROM emp ORDER BY 1;
+SELECT 7.00::numeric(8,2) EXCEPT ALL SELECT 7.0000;
+SELECT 7.00::numeric(8,2) INTERSECT SELECT 7.0000;
 SELECT 1 UNION SELECT 'x';
 SELECT 1, 2 UNION SELECT 1;
 SELECT name, (SELECT count(*) FROM emp b WHERE b.dept = a.dept) AS peers, EXISTS (SELECT 1 FROM emp b WHERE b.pay > a.pay) AS poorer, pay = ANY (SELECT pay FROM emp b WHERE b.id <> a.id) AS shared, pay >= ALL (SELECT pay FROM emp WHERE pay IS NOT NULL) AS top FROM emp a ORDER BY id;
