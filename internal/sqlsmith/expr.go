@@ -96,7 +96,7 @@ func (g *Gen) compound(t Type, depth int, sub func(Type) string) string {
 func (g *Gen) intExpr(sub func(Type) string) string {
 	return g.choose("("+sub(Int4)+g.choose(" + ", " - ", " * ")+sub(Int4)+")", "abs("+sub(Int4)+")", "length("+sub(Text)+")",
 		"("+sub(Int4)+" / "+g.choose("2", "3", g.leaf(Int4))+")", "("+sub(Int4)+" % "+g.choose("2", "3")+")", "cardinality("+sub(IntArray)+")",
-		"("+sub(IntArray)+")["+g.choose("1", "2", g.leaf(Int4))+"]", "("+sub(Bool)+")::int4", "extract(day FROM "+sub(Date)+")::int4",
+		"("+sub(IntArray)+")["+g.choose("1", "2", g.leaf(Int4))+"]", "("+sub(Bool)+")::int4", "date_part('day', "+sub(Date)+")::int4",
 		"("+sub(Int2)+" + "+sub(Int4)+")", "strpos("+sub(Text)+", 'x')", "(-("+sub(Int4)+"))", "("+sub(Int4)+g.choose(" & ", " | ", " # ")+sub(Int4)+")",
 		"num_nulls("+sub(Int4)+", "+sub(Text)+")", "("+sub(Date)+" - DATE '2024-01-01')")
 }

@@ -142,7 +142,7 @@ func (g *Gen) Change() string {
 	g.Slips = 0
 	defer func() { g.Slips = slips }()
 	switch g.rng.IntN(8) {
-	case 0, 1:
+	case 0, 1, 7:
 		g.scopes = []scope{sc}
 		return "DELETE FROM " + t.Name + " WHERE " + g.cond(1) + g.choose(" AND ", " AND ", " OR ") + g.cond(0)
 	case 2, 3:
@@ -162,7 +162,7 @@ func (g *Gen) Change() string {
 			return "DELETE FROM " + t.Name
 		}
 	}
-	return g.Insert(t, 1+g.rng.IntN(4))
+	return g.Insert(t, 1+g.rng.IntN(3))
 }
 
 // Insert is an INSERT of random rows, some of them twice.

@@ -193,7 +193,7 @@ type world struct {
 }
 
 // counts is what a run has done.
-type counts struct{ queries, wrong, reads, views, changes, runtime, failed int }
+type counts struct{ queries, wrong, reads, views, changes, runtime, timeouts, failed int }
 
 // both runs a statement that must go the same way in both.
 func (w *world) both(sql string) bool {
@@ -235,8 +235,9 @@ func (w *world) compare(what, ours, theirs string, q *Query) {
 		w.counts.runtime++
 		return
 	}
-	if p.code == "57014" {
-		return // too much for it
+	if o.code == "57014" || p.code == "57014" {
+		w.counts.timeouts++
+		return
 	}
 	if o.code == "lost" {
 		w.t.Fatalf("-seed=%d: %s: %s\n%s", w.seed, what, o.message, ours)
@@ -344,8 +345,11 @@ func (w *world) run() {
 // worlds.
 func TestAgainstPostgreSQL(t *testing.T) {
 	srv := oracle.Connect(t)
-	srv.Exec(t, "SET search_path TO pg_temp; SET statement_timeout = '10s'; SET jit = off")
+	srv.Exec(t, "SET search_path TO pg_temp; SET statement_timeout = '4s'; SET jit = off")
 	ours := connectStreamdb(t)
+	if a := ask(ours, "SET statement_timeout = '4s'"); a.code != "" {
+		t.Fatal(a.String())
+	}
 	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
