@@ -15,6 +15,9 @@ type Groups struct {
 	// Ends[g] is the end of group g in Rows; it begins where g-1 ends. A group
 	// is empty only if it is the one of GroupMapOptions.Global.
 	Ends []int
+	// Core, if not nil, tells the rows for which output is wanted: the others are
+	// there to be seen. Only a function with a Reach gets it.
+	Core []bool
 }
 
 // GroupFunc computes output rows from whole groups.
@@ -38,4 +41,8 @@ type GroupMapOptions struct {
 	// Global: there are no key columns and the one group exists also when it
 	// is empty (SQL without GROUP BY).
 	Global bool
+	// Reach, if not nil, says that the function is local: it makes output row by
+	// row, and what it makes of a row depends on the rows within its reach only,
+	// and on being at the group's edge if they end there.
+	Reach *Reach
 }

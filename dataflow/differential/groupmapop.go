@@ -13,6 +13,9 @@ import (
 // negative multiplicity are left out; a group without any other does not exist.
 func (c *Circuit) GroupMap(s Stream, keyCols []int, outKinds []columnar.Kind, fn GroupFunc, o GroupMapOptions) (oks, errs Stream) {
 	g := &groupMap{fn: fn, global: o.Global, kinds: outKinds}
+	if r := o.Reach; r != nil && r.Before+r.After <= maxReach && !c.opts.Once {
+		g.reach = r
+	}
 	l := newOrderLayout(s.Kinds(), keyCols, o.Order)
 	if l.natural() {
 		// The arrangement is in the right order as it is, and can be shared.
@@ -50,6 +53,7 @@ type groupMap struct {
 	fn      GroupFunc
 	kinds   []columnar.Kind
 	global  bool
+	reach   *Reach
 	started bool // the only group was output
 }
 
@@ -71,6 +75,9 @@ func (g *groupMap) Step(x *Context) {
 		if first && len(hash) == 0 {
 			hash = []uint64{0}
 		}
+		if g.reach != nil {
+			keys, hash = g.nearFirst(p, keys, hash, out)
+		}
 		for lo := 0; lo < len(hash); lo += groupsAtOnce {
 			hi := min(lo+groupsAtOnce, len(hash))
 			some := make([]*columnar.Vec, len(keys))
@@ -81,6 +88,30 @@ func (g *groupMap) Step(x *Context) {
 		}
 	})
 	g.started = true
+}
+
+// nearFirst computes the large groups by the neighbourhoods of their changes, and
+// gives the others back.
+func (g *groupMap) nearFirst(p int, keys []*columnar.Vec, hash []uint64, out *Emitter) ([]*columnar.Vec, []uint64) {
+	n := &nearby{l: g.in.layout, reach: *g.reach}
+	var whole []uint32
+	for i, h := range hash {
+		if !g.near(n, p, keys, i, h, out) {
+			whole = append(whole, uint32(i))
+		}
+	}
+	if len(whole) == len(hash) {
+		return keys, hash
+	}
+	some := make([]*columnar.Vec, len(keys))
+	for c, v := range keys {
+		some[c] = v.Gather(whole)
+	}
+	hashes := make([]uint64, len(whole))
+	for i, w := range whole {
+		hashes[i] = hash[w]
+	}
+	return some, hashes
 }
 
 // touchedKeys lists the distinct keys of sorted batches, in the order of their
@@ -134,9 +165,13 @@ func (g *groupMap) recompute(p int, keys []*columnar.Vec, hash []uint64, out *Em
 	out.Emit(1, Consolidated(ErrorKinds, errs))
 }
 
-// apply gives groups to the function, and collects what it emits, with the sign.
+// apply is applyTo of groups as they are found.
 func (g *groupMap) apply(found *trace.Groups, sign int64, oks, errs *[]*dataflow.Delta) {
-	in := g.groups(found)
+	g.applyTo(g.groups(found), sign, oks, errs)
+}
+
+// applyTo gives groups to the function, and collects what it emits, with the sign.
+func (g *groupMap) applyTo(in *Groups, sign int64, oks, errs *[]*dataflow.Delta) {
 	if len(in.Ends) == 0 {
 		return
 	}
@@ -172,10 +207,7 @@ func (g *groupMap) groups(found *trace.Groups) *Groups {
 		}
 		lo = hi
 	}
-	if g.layout != nil {
-		in.Rows.Cols = g.layout.restore(in.Rows.Cols)
-	}
-	return in
+	return g.named(in)
 }
 
 // positive keeps the rows of positive multiplicity.

@@ -33,7 +33,7 @@ func (b *builder) window(r *plan.Window) coll {
 		f.calls = append(f.calls, b.windowCall(g, r, &r.Calls[i]))
 	}
 	s := b.mapped(in, g.outs)
-	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, differential.GroupMapOptions{Order: f.order})
+	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, differential.GroupMapOptions{Order: f.order, Reach: windowReach(r, f.calls)})
 	b.errs = append(b.errs, errs)
 	return b.base(oks, f.typs)
 }
@@ -214,7 +214,81 @@ func (f *windowFunc) Apply(g *differential.Groups, emit, emitErr func(*dataflow.
 	for i, c := range f.calls {
 		out.Cols[len(f.shown)+i] = p.call(c)
 	}
+	if g.Core != nil {
+		p.core(&out, g)
+	}
 	emitGroups(&out, p.failed, emit, emitErr)
+}
+
+// core keeps the output, and the errors, of the rows that it is wanted for.
+func (p *partitions) core(out *columnar.Batch, g *differential.Groups) {
+	var keep []uint32
+	at := make([]int, p.n) // place of each row in what is kept, -1 if it is not
+	row := 0
+	for r, wanted := range g.Core {
+		for range g.Mults[r] {
+			at[row] = -1
+			if wanted {
+				at[row] = len(keep)
+				keep = append(keep, uint32(row))
+			}
+			row++
+		}
+	}
+	*out = out.Gather(keep)
+	failed := p.failed[:0]
+	for _, e := range p.failed {
+		if e.Row = at[e.Row]; e.Row >= 0 {
+			failed = append(failed, e)
+		}
+	}
+	p.failed = failed
+}
+
+// windowReach is how far the calls of a window look from a row, nil if that may
+// be to the end of the partition.
+func windowReach(r *plan.Window, calls []*windowCall) *differential.Reach {
+	out := &differential.Reach{}
+	look := func(before, after int64) bool {
+		if max(before, after) > 1<<12 {
+			return false
+		}
+		out.Before, out.After = max(out.Before, int(before)), max(out.After, int(after))
+		return true
+	}
+	for i, c := range calls {
+		ok := false
+		switch {
+		case c.name == "lag" || c.name == "lead":
+			n := int64(1)
+			ok = true
+			if args := r.Calls[i].Args; len(args) > 1 {
+				n, ok = plan.IntConst(args[1])
+			}
+			if c.name == "lead" {
+				n = -n
+			}
+			ok = ok && look(n, -n)
+		case c.agg != nil, c.name == "first_value", c.name == "last_value", c.name == "nth_value":
+			f := &c.frame
+			bounded := f.start.kind != plan.UnboundedPreceding && f.end.kind != plan.UnboundedFollowing
+			if f.unit == plan.FrameRows && bounded && (f.exclude == plan.ExcludeNone || f.exclude == plan.ExcludeCurrentRow) {
+				ok = look(-offsetRows(&f.start), offsetRows(&f.end))
+			}
+		}
+		if !ok {
+			return nil
+		}
+	}
+	return out
+}
+
+// offsetRows is where a bound in rows is, as seen from the current row.
+func offsetRows(b *bound) int64 {
+	if b.kind == plan.CurrentRow {
+		return 0
+	}
+	return offset(b)
 }
 
 // expand repeats rows by their multiplicity.

@@ -1,0 +1,327 @@
+package differential
+
+import (
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
+)
+
+// A function of groups is local if what it makes of a row depends on the rows
+// near it only. Then a change in a large group touches only its neighbourhood:
+//
+//	context | core | changed row | core | context
+//
+// The core is the rows that see the changed one: those up to After places in
+// front of it and up to Before behind. The context is what the core sees
+// besides. Both are read from the batches of the trace outwards from the changed
+// row, so that the cost is that of the neighbourhood and not of the group. The
+// function gets the neighbourhood as a group of its own, as it was and as it is,
+// and gives its output for the core.
+//
+// Places count rows by their multiplicity, and a walk goes on until it has
+// passed enough of them in both the old and the new state.
+
+// Reach says how far a local function looks from a row: over so many rows before
+// it and after it.
+type Reach struct{ Before, After int }
+
+// maxReach bounds the neighbourhoods that are worth their walk.
+const maxReach = 1 << 12
+
+// wholeGroup is the number of rows up to which a group is computed whole. Tests
+// set it to -1: then none is.
+var wholeGroup = 256
+
+// groupRun is the rows [lo, hi) of one batch that belong to a group.
+type groupRun struct {
+	b      *trace.Batch
+	lo, hi int
+	delta  bool // a change of this step
+	next   int  // the next row forwards
+	prev   int  // the next row backwards
+}
+
+// rowRef is a row of a neighbourhood, with its multiplicity before and after.
+type rowRef struct {
+	run, row int
+	old, new dataflow.Diff
+	core     bool
+}
+
+// nearby reads neighbourhoods of one group.
+type nearby struct {
+	l     *trace.Layout
+	reach Reach
+	runs  []groupRun
+	refs  []rowRef
+}
+
+// at is the chunk and the place in it of a row.
+func (r *groupRun) at(row int) (*trace.Chunk, int) {
+	return r.b.Chunk(row >> columnar.ChunkShift), row & (columnar.ChunkRows - 1)
+}
+
+// compare orders two rows of the group.
+func (n *nearby) compare(a, x, b, y int) int {
+	ca, i := n.runs[a].at(x)
+	cb, j := n.runs[b].at(y)
+	for _, c := range n.l.Order()[len(n.l.Key):] {
+		if r := columnar.CompareAt(ca.Cols[c], i, cb.Cols[c], j); r != 0 {
+			return r
+		}
+	}
+	return 0
+}
+
+// open finds the rows of a group: key i of keys. It gives how many there are, and
+// how many of them are changes.
+func (n *nearby) open(old, delta []*trace.Batch, keys []*columnar.Vec, i int, hash uint64) (rows, changes int) {
+	n.runs = n.runs[:0]
+	add := func(bs []*trace.Batch, isDelta bool) {
+		for _, b := range bs {
+			var lo, hi [1]uint32
+			b.Locate([]uint64{hash}, lo[:], hi[:])
+			r := groupRun{b: b, lo: int(lo[0]), hi: int(hi[0]), delta: isDelta}
+			n.narrow(&r, keys, i)
+			if r.lo == r.hi {
+				continue
+			}
+			n.runs = append(n.runs, r)
+			rows += r.hi - r.lo
+			if isDelta {
+				changes += r.hi - r.lo
+			}
+		}
+	}
+	add(old, false)
+	add(delta, true)
+	return rows, changes
+}
+
+// narrow cuts the rows of one hash down to those of one key.
+func (n *nearby) narrow(r *groupRun, keys []*columnar.Vec, i int) {
+	compare := func(row int) int {
+		ch, at := r.at(row)
+		for k, c := range n.l.Key {
+			if x := columnar.CompareAt(ch.Cols[c], at, keys[k], i); x != 0 {
+				return x
+			}
+		}
+		return 0
+	}
+	bound := func(lo, hi, above int) int {
+		for lo < hi {
+			m := (lo + hi) / 2
+			if compare(m) < above {
+				lo = m + 1
+			} else {
+				hi = m
+			}
+		}
+		return lo
+	}
+	r.lo = bound(r.lo, r.hi, 0)
+	r.hi = bound(r.lo, r.hi, 1)
+}
+
+// seek puts all runs at a row: it is the next one forwards, and what is in front
+// of it the next backwards.
+func (n *nearby) seek(run, row int) {
+	for i := range n.runs {
+		r := &n.runs[i]
+		lo, hi := r.lo, r.hi
+		for lo < hi {
+			m := (lo + hi) / 2
+			if n.compare(i, m, run, row) < 0 {
+				lo = m + 1
+			} else {
+				hi = m
+			}
+		}
+		r.next, r.prev = lo, lo-1
+	}
+}
+
+// step takes the next row forwards or backwards, summed up over the batches;
+// ok is false at the end of the group. changed says that this step changes it.
+func (n *nearby) step(forward bool) (ref rowRef, changed, ok bool) {
+	best := -1
+	for i := range n.runs {
+		r := &n.runs[i]
+		if forward && r.next == r.hi || !forward && r.prev < r.lo {
+			continue
+		}
+		if best < 0 {
+			best = i
+			continue
+		}
+		if forward {
+			if n.compare(i, r.next, best, n.runs[best].next) < 0 {
+				best = i
+			}
+		} else if n.compare(i, r.prev, best, n.runs[best].prev) > 0 {
+			best = i
+		}
+	}
+	if best < 0 {
+		return rowRef{}, false, false
+	}
+	at := n.runs[best].prev
+	if forward {
+		at = n.runs[best].next
+	}
+	ref = rowRef{run: best, row: at}
+	for i := best; i < len(n.runs); i++ {
+		r := &n.runs[i]
+		row := r.prev
+		if forward {
+			row = r.next
+		}
+		if row < r.lo || row >= r.hi || i != best && n.compare(i, row, best, at) != 0 {
+			continue
+		}
+		ch, j := r.at(row)
+		d := ch.Diff(j)
+		ref.new += d
+		if r.delta {
+			changed = true
+		} else {
+			ref.old += d
+		}
+		if forward {
+			r.next++
+		} else {
+			r.prev--
+		}
+	}
+	ref.old, ref.new = max(ref.old, 0), max(ref.new, 0)
+	return ref, changed, true
+}
+
+// around reads the neighbourhood of a changed row, and of the changed rows that
+// lie in it, into refs. It gives where in the changes' run the rows end that it
+// has covered.
+func (n *nearby) around(run, row int) {
+	n.refs = n.refs[:0]
+	n.seek(run, row)
+	w := walk{core: n.reach.After, context: n.reach.Before}
+	for !w.done() {
+		ref, _, ok := n.step(false)
+		if !ok {
+			break
+		}
+		n.refs = append(n.refs, w.pass(ref))
+	}
+	for i, j := 0, len(n.refs)-1; i < j; i, j = i+1, j-1 {
+		n.refs[i], n.refs[j] = n.refs[j], n.refs[i]
+	}
+	placed := len(n.refs) // rows that are core or context for good
+	for {
+		ref, changed, ok := n.step(true)
+		if !ok || !changed && w.done() {
+			break
+		}
+		if changed {
+			// All between two changes counts as core, which is no mistake.
+			for i := placed; i < len(n.refs); i++ {
+				n.refs[i].core = true
+			}
+			ref.core = true
+			n.refs = append(n.refs, ref)
+			placed = len(n.refs)
+			w = walk{core: n.reach.Before, context: n.reach.After}
+			continue
+		}
+		n.refs = append(n.refs, w.pass(ref))
+	}
+}
+
+// walk counts the places that are still to pass away from a change: those of the
+// core, then those of the context. Rows count whole, so the context begins to
+// count where the core has ended.
+type walk struct {
+	core, context    int
+	coreOld, coreNew int64
+	old, new         int64
+}
+
+func (w *walk) inCore() bool { return w.coreOld < int64(w.core) || w.coreNew < int64(w.core) }
+
+func (w *walk) done() bool {
+	return !w.inCore() && w.old >= int64(w.context) && w.new >= int64(w.context)
+}
+
+// pass counts a row, and tells whether it is core.
+func (w *walk) pass(ref rowRef) rowRef {
+	if ref.core = w.inCore(); ref.core {
+		w.coreOld, w.coreNew = w.coreOld+ref.old, w.coreNew+ref.new
+	} else {
+		w.old, w.new = w.old+ref.old, w.new+ref.new
+	}
+	return ref
+}
+
+// group makes a group of the neighbourhood, as it was or as it is.
+func (n *nearby) group(now bool) *Groups {
+	g := &Groups{Core: []bool{}}
+	bs := make([]*columnar.Builder, len(n.l.Kinds))
+	for c, k := range n.l.Kinds {
+		bs[c] = columnar.NewBuilder(k, len(n.refs))
+	}
+	for _, ref := range n.refs {
+		mult := ref.old
+		if now {
+			mult = ref.new
+		}
+		if mult == 0 {
+			continue
+		}
+		ch, j := n.runs[ref.run].at(ref.row)
+		for c, b := range bs {
+			b.AppendFrom(ch.Cols[c], j)
+		}
+		g.Mults = append(g.Mults, mult)
+		g.Core = append(g.Core, ref.core)
+	}
+	g.Rows.N = len(g.Mults)
+	for _, b := range bs {
+		g.Rows.Cols = append(g.Rows.Cols, b.Build())
+	}
+	if g.Rows.N > 0 {
+		g.Ends = []int{g.Rows.N}
+	}
+	return g
+}
+
+// near computes the neighbourhoods of the changes of one group; false if the
+// group should be computed whole.
+func (g *groupMap) near(n *nearby, p int, keys []*columnar.Vec, i int, hash uint64, out *Emitter) bool {
+	delta := g.in.Delta(p).Batches
+	if len(delta) != 1 {
+		return false
+	}
+	rows, changes := n.open(g.in.Old(p).Batches, delta, keys, i, hash)
+	many := changes*(n.reach.Before+n.reach.After+4)*2 > rows
+	if rows <= wholeGroup || many && wholeGroup >= 0 || changes == 0 {
+		return false
+	}
+	run := len(n.runs) - 1 // the changes come last
+	for row := n.runs[run].lo; row < n.runs[run].hi; {
+		n.around(run, row)
+		row = n.runs[run].next
+		var oks, errs []*dataflow.Delta
+		g.applyTo(g.named(n.group(false)), -1, &oks, &errs)
+		g.applyTo(g.named(n.group(true)), 1, &oks, &errs)
+		out.Emit(0, Consolidated(g.kinds, oks))
+		out.Emit(1, Consolidated(ErrorKinds, errs))
+	}
+	return true
+}
+
+// named gives the rows of a group their columns back.
+func (g *groupMap) named(in *Groups) *Groups {
+	if g.layout != nil {
+		in.Rows.Cols = g.layout.restore(in.Rows.Cols)
+	}
+	return in
+}
