@@ -28,10 +28,11 @@ const (
 	KindVirtual // a relation of pg_catalog, information_schema, streamdb_internal
 	KindSequence
 	KindFunction
+	KindType // a type or domain
 )
 
 func (k Kind) String() string {
-	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table", "sequence", "function"}[k]
+	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table", "sequence", "function", "type"}[k]
 }
 
 // Column is a column of a relation.
@@ -93,6 +94,8 @@ type Object struct {
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).
 	Options map[string]string
+	// Def is the definition of a type.
+	Def *types.Definition
 	// Parent is the source that owns this subsource or error relation.
 	Parent plan.ObjectID
 	// Temporary objects belong to a session and are not stored. OnCommit is what

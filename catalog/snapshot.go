@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // The schemas that always exist.
@@ -50,8 +51,9 @@ type Snapshot struct {
 	names   map[name]*Object
 	schemas map[string]*Schema
 	oids    map[uint32]*Object
-	users   map[plan.ObjectID][]plan.ObjectID // reverse of Deps
+	users   map[plan.ObjectID][]plan.ObjectID // reverse of uses
 	refs    map[plan.ObjectID][]plan.ObjectID // the tables with foreign keys to one
+	types   map[types.OID]*Object
 }
 
 // Empty is a catalog with the system schemas and public only.
@@ -61,6 +63,7 @@ func Empty() *Snapshot {
 		names:   map[name]*Object{},
 		schemas: map[string]*Schema{},
 		oids:    map[uint32]*Object{},
+		types:   map[types.OID]*Object{},
 		users:   map[plan.ObjectID][]plan.ObjectID{},
 		refs:    map[plan.ObjectID][]plan.ObjectID{},
 	}
@@ -113,6 +116,7 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 		names:   maps.Clone(s.names),
 		schemas: maps.Clone(s.schemas),
 		oids:    maps.Clone(s.oids),
+		types:   maps.Clone(s.types),
 		users:   maps.Clone(s.users),
 		refs:    maps.Clone(s.refs),
 	}
@@ -132,11 +136,44 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 	return n
 }
 
+// uses are the objects that o depends on: those that it names, and the types of
+// its columns or in its definition.
+func (s *Snapshot) uses(o *Object) []plan.ObjectID {
+	ids := o.Deps
+	add := func(t types.OID) {
+		if e := t.Elem(); e != 0 {
+			t = e
+		}
+		if t >= types.FirstUser {
+			if d := s.types[t]; d != nil && d.ID != o.ID && !slices.Contains(ids, d.ID) {
+				ids = append(slices.Clip(ids), d.ID)
+			}
+		}
+	}
+	for i := range o.Columns {
+		add(o.Columns[i].Type.OID)
+	}
+	if o.Def != nil {
+		add(o.Def.Base.OID)
+		add(o.Def.Subtype)
+		for _, f := range o.Def.Fields {
+			add(f.Type.OID)
+		}
+	}
+	return ids
+}
+
 func (s *Snapshot) insert(o *Object) {
+	if o.Def != nil {
+		o.define()
+		for _, t := range types.UserDefined(types.OID(o.OID)) {
+			s.types[t.OID] = o
+		}
+	}
 	s.objects[o.ID] = o
 	s.names[name{space(o.Kind), o.Schema, o.Name}] = o
 	s.oids[o.OID] = o
-	for _, d := range o.Deps {
+	for _, d := range s.uses(o) {
 		addLink(s.users, d, o.ID)
 	}
 	if o.Sequence != nil && o.Sequence.Table != 0 {
@@ -154,11 +191,14 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 	}
 	delete(s.objects, id)
 	delete(s.oids, o.OID)
+	if o.Def != nil {
+		defer maps.DeleteFunc(s.types, func(_ types.OID, x *Object) bool { return x == o })
+	}
 	k := name{space(o.Kind), o.Schema, o.Name}
 	if s.names[k] == o {
 		delete(s.names, k)
 	}
-	for _, d := range o.Deps {
+	for _, d := range s.uses(o) {
 		dropLink(s.users, d, id)
 	}
 	if o.Sequence != nil && o.Sequence.Table != 0 {
@@ -196,6 +236,19 @@ func (s *Snapshot) objectsOf(ids []plan.ObjectID) []*Object {
 	return out
 }
 
+// define makes a type known to package types.
+func (o *Object) define() { types.Define(types.OID(o.OID), o.Schema, o.Name, o.Def) }
+
+// DefineTypes makes the types known as they are in this version: after a
+// transaction that changed them was given up.
+func (s *Snapshot) DefineTypes() {
+	for _, o := range s.Objects() {
+		if o.Def != nil {
+			o.define()
+		}
+	}
+}
+
 // ByID is the object with the id, nil if there is none.
 func (s *Snapshot) ByID(id plan.ObjectID) *Object { return s.objects[id] }
 
@@ -222,6 +275,18 @@ func (s *Snapshot) Resolve(k Kind, schema, nm string, path []string) *Object {
 
 // Schema is the schema of that name, nil if there is none.
 func (s *Snapshot) Schema(nm string) *Schema { return s.schemas[nm] }
+
+// Types lists the types of a schema, by their OIDs.
+func (s *Snapshot) Types(schema string) []*Object {
+	var out []*Object
+	for oid, o := range s.types {
+		if o.Schema == schema && oid == types.OID(o.OID) {
+			out = append(out, o)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].OID < out[j].OID })
+	return out
+}
 
 // Schemas lists the schemas by name.
 func (s *Snapshot) Schemas() []*Schema {

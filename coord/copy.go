@@ -343,7 +343,16 @@ func shortened(value []byte) string {
 func (c *copyReader) batch() (columnar.Batch, error) {
 	b := columnar.Batch{N: c.n}
 	for _, i := range c.cols {
-		b.Cols = append(b.Cols, c.builders[i].Build())
+		v, col := c.builders[i].Build(), &c.t.Columns[i]
+		if row, err := expr.CheckDomain(col.Type.OID, v, c.s.exprContext()); err != nil {
+			e := *pgerror.As(err)
+			e.Where = fmt.Sprintf("COPY %s, column %s", c.t.Name, col.Name)
+			if !v.Null(row) {
+				e.Where += ": \"" + string(types.AppendText(nil, col.Type, v, row, c.opts)) + "\""
+			}
+			return b, &e
+		}
+		b.Cols = append(b.Cols, v)
 	}
 	c.n = 0
 	out, _, errs := c.rows.Apply(c.s.exprContext(), &b, nil)

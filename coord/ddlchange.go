@@ -36,6 +36,8 @@ func kindOf(k parser.ObjectKind) (catalog.Kind, bool) {
 		return catalog.KindCluster, true
 	case parser.ObjectSequence:
 		return catalog.KindSequence, true
+	case parser.ObjectType, parser.ObjectDomain:
+		return catalog.KindType, true
 	}
 	return 0, false
 }
@@ -62,6 +64,8 @@ func (s *Session) find(d *ddlState, pk parser.ObjectKind, n parser.Name) (*catal
 		switch k {
 		case catalog.KindIndex, catalog.KindConnection, catalog.KindSecret, catalog.KindSink, catalog.KindCluster:
 			code = pgerror.UndefinedObject
+		case catalog.KindType:
+			return nil, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", dottedName(n))
 		}
 		return nil, pgerror.New(code, "%s \"%s\" does not exist", what, n.Name)
 	}
@@ -125,6 +129,11 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 				WithHint("You can drop constraint %s on table %s instead.", o.Name, t.Name)
 		}
 		objs = append(objs, o)
+	}
+	if n.Kind == parser.ObjectType || n.Kind == parser.ObjectDomain {
+		if _, also := d.cat.DropSet(objs, nil); n.Cascade && slices.ContainsFunc(also, func(x catalog.Dependent) bool { return x.Object.Kind == catalog.KindTable }) {
+			return pgerror.Unsupported("DROP " + string(n.Kind) + " CASCADE of a type that tables use")
+		}
 	}
 	return s.dropAll(d, n.Cascade, objs, inside, container, w)
 }

@@ -166,6 +166,13 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		}
 		return "REVOKE", nil
 	}
+	if f := s.typeStatement(p, st, w); f != nil {
+		d, err := s.beginDDL(ctx)
+		if err != nil {
+			return "", err
+		}
+		return f(d)
+	}
 	return "", pgerror.Unsupported(statementName(st))
 }
 

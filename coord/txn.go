@@ -211,6 +211,9 @@ func (s *Session) finishTx(tx *txn, commit bool) {
 	s.c.locks.release(tx)
 	s.c.advisory.release(s, true, false)
 	if tx.ddl != nil {
+		if !commit {
+			s.c.catalog.Load().DefineTypes()
+		}
 		<-s.c.ddl
 	}
 	delete(s.set.vals, "transaction_isolation")

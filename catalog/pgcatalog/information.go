@@ -129,6 +129,10 @@ func dataTypeName(t types.Type) string {
 		return "USER-DEFINED"
 	case i.IsArray():
 		return "ARRAY"
+	case i.Kind == 'd':
+		return dataTypeName(t.Storage())
+	case t.OID >= types.FirstUser:
+		return "USER-DEFINED"
 	}
 	return t.OID.Name()
 }
@@ -175,7 +179,9 @@ func (f *filler) collation(database string, typ func(i int) types.Type) {
 	f.some("collation_name", pick("C"))
 }
 
-func (m *model) tableAttrs() []attr { return m.attrs(func(r *rel) bool { return r.table == nil }) }
+func (m *model) tableAttrs() []attr {
+	return m.attrs(func(r *rel) bool { return r.table == nil && r.kind != 'c' })
+}
 
 func infoColumns(m *model, e Env, f *filler) {
 	as := m.tableAttrs()
@@ -191,24 +197,44 @@ func infoColumns(m *model, e Env, f *filler) {
 		}
 		return ""
 	})
-	f.text("is_nullable", func(i int) string { return yesNo(as[i].rel.kind != 'r' || !as[i].col.NotNull) })
+	f.text("is_nullable", func(i int) string { return yesNo(as[i].rel.kind != 'r' || !as[i].col.NotNull && !notNullDomain(as[i].col.Type)) })
 	typ := func(i int) types.Type { return as[i].col.Type }
 	f.dataType(typ)
 	f.collation(e.Database(), typ)
-	f.all(catalog.SchemaPgCatalog, "udt_schema")
-	f.text("udt_name", func(i int) string { return infoOf(typ(i)).Name })
+	f.text("udt_schema", func(i int) string { return typeSchema(typ(i).Storage()) })
+	f.text("udt_name", func(i int) string { return infoOf(typ(i).Storage()).Name })
+	domain := func(i int, s string) string {
+		if typ(i).OID.IsDomain() {
+			return s
+		}
+		return ""
+	}
+	f.some("domain_catalog", func(i int) string { return domain(i, e.Database()) })
+	f.some("domain_schema", func(i int) string { return domain(i, typeSchema(typ(i))) })
+	f.some("domain_name", func(i int) string { return domain(i, infoOf(typ(i)).Name) })
 	f.text("dtd_identifier", func(i int) string { return strconv.Itoa(as[i].num) })
 	f.all("NO", "is_self_referencing", "is_identity", "identity_cycle")
 	f.all("NEVER", "is_generated")
 	f.text("is_updatable", func(i int) string { return yesNo(as[i].rel.insertable()) })
 }
 
+// notNullDomain reports whether t is a domain that admits no NULL.
+func notNullDomain(t types.Type) bool { return t.OID.IsDomain() && infoOf(t).Definition.NotNull }
+
+// typeSchema is where a type is.
+func typeSchema(t types.Type) string {
+	if s := infoOf(t).Schema; s != "" {
+		return s
+	}
+	return catalog.SchemaPgCatalog
+}
+
 func columnTypes(m *model, e Env, f *filler) {
 	as := m.tableAttrs()
 	f.n = len(as)
 	f.all(e.Database(), "udt_catalog", "table_catalog")
-	f.all(catalog.SchemaPgCatalog, "udt_schema")
-	f.text("udt_name", func(i int) string { return infoOf(as[i].col.Type).Name })
+	f.text("udt_schema", func(i int) string { return typeSchema(as[i].col.Type.Storage()) })
+	f.text("udt_name", func(i int) string { return infoOf(as[i].col.Type.Storage()).Name })
 	f.text("table_schema", func(i int) string { return as[i].rel.schema })
 	f.text("table_name", func(i int) string { return as[i].rel.name })
 	f.text("column_name", func(i int) string { return as[i].col.Name })

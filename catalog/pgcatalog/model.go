@@ -37,6 +37,7 @@ const (
 	impliedRowType   = 1
 	impliedArrayType = 2
 	impliedRule      = 3
+	impliedComposite = 3  // of a type, which has no rule
 	impliedPrimary   = 4  // the index
 	impliedKey       = 32 // added to that of its index, the constraint
 	impliedForeign   = 40 // and following
@@ -165,6 +166,11 @@ func newModel(s *catalog.Snapshot) *model {
 		m.add(r)
 	}
 	for _, o := range objs {
+		if o.Def != nil && o.Def.Kind == 'c' {
+			m.add(compositeRel(o, nsp[o.Schema]))
+		}
+	}
+	for _, o := range objs {
 		t := tables[o.Table]
 		if o.Kind != catalog.KindIndex || t == nil || o.Index != nil && o.Index.Internal {
 			continue
@@ -198,6 +204,15 @@ func relkind(o *catalog.Object) byte {
 		}
 	}
 	return 'r'
+}
+
+// compositeRel is the row of pg_class that belongs to a composite type.
+func compositeRel(o *catalog.Object, nsp uint32) *rel {
+	c := *o
+	for _, f := range o.Def.Fields {
+		c.Columns = append(c.Columns, catalog.Column{Name: f.Name, Type: f.Type})
+	}
+	return &rel{obj: &c, oid: implied(o.OID, impliedComposite), nsp: nsp, kind: 'c', schema: o.Schema, name: o.Name, rowType: o.OID, arrayType: uint32(o.Def.Array)}
 }
 
 func (m *model) add(r *rel) {

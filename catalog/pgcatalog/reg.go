@@ -249,6 +249,12 @@ func (r *Reader) regtype(name string) (uint32, error) {
 			return uint32(o), nil
 		}
 	}
+	if o := m.snap.Resolve(catalog.KindType, schema, last, r.env.SearchPath()); o != nil {
+		if array {
+			return uint32(o.Def.Array), nil
+		}
+		return o.OID, nil
+	}
 	x := find(schema, last)
 	if x == nil || x.rowType == 0 {
 		if elem, ok := strings.CutPrefix(last, "_"); ok && !array {

@@ -1,13 +1,18 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
 func init() {
-	define(map[string]definition{"pg_type": {compute: pgTypes}})
+	define(map[string]definition{
+		"pg_type": {compute: pgTypes}, "pg_enum": {compute: pgEnums}, "pg_range": {compute: pgRanges}, ".domains": {compute: infoDomains},
+	})
 }
 
 // typeRow is a row of pg_type.
@@ -17,6 +22,14 @@ type typeRow struct {
 	relid       uint32
 	elem, array uint32
 	*types.Info
+}
+
+// domain is the definition of a domain, nil for other types.
+func (t *typeRow) domain() *types.Definition {
+	if t.Info.Kind == 'd' {
+		return t.Definition
+	}
+	return nil
 }
 
 // Row types of relations and the arrays of them differ in nothing else.
@@ -42,6 +55,13 @@ func (m *model) types() []typeRow {
 		t := &infos[i]
 		out = append(out, typeRow{uint32(t.OID), nspCatalog, t.Name, 0, uint32(t.Elem), uint32(t.Array), t})
 	}
+	for _, o := range m.userTypes() {
+		for _, t := range types.UserDefined(types.OID(o.OID)) {
+			if t.Kind != 'c' && (t.Elem == 0 || o.Def.Kind != 'c') { // those are with the relations
+				out = append(out, typeRow{uint32(t.OID), m.snap.Schema(o.Schema).OID, t.Name, 0, uint32(t.Elem), uint32(t.Array), t})
+			}
+		}
+	}
 	for _, r := range m.rels {
 		if r.rowType != 0 {
 			out = append(out, typeRow{r.rowType, r.nsp, r.name, r.oid, 0, r.arrayType, compositeInfo},
@@ -49,6 +69,70 @@ func (m *model) types() []typeRow {
 		}
 	}
 	return out
+}
+
+// userTypes are the types that users have made, by OID.
+func (m *model) userTypes() []*catalog.Object {
+	var out []*catalog.Object
+	for _, s := range m.schemas {
+		out = append(out, m.snap.Types(s.Name)...)
+	}
+	slices.SortFunc(out, func(a, b *catalog.Object) int { return int(a.OID) - int(b.OID) })
+	return out
+}
+
+func pgEnums(m *model, _ Env, f *filler) {
+	type row struct {
+		typ uint32
+		num int
+		l   types.Label
+	}
+	var rows []row
+	for _, o := range m.userTypes() {
+		for i, l := range o.Def.Labels {
+			rows = append(rows, row{o.OID, i, l})
+		}
+	}
+	f.n = len(rows)
+	f.oid("oid", func(i int) uint32 { return implied(rows[i].typ, impliedKey+rows[i].num) })
+	f.oid("enumtypid", func(i int) uint32 { return rows[i].typ })
+	f.each("enumsortorder", func(i int, b *columnar.Builder) { b.Float32(float32(rows[i].num + 1)) })
+	f.text("enumlabel", func(i int) string { return rows[i].l.Name })
+}
+
+func pgRanges(m *model, _ Env, f *filler) {
+	var rs []*types.Info
+	for _, t := range m.types() {
+		if t.Multirange != 0 {
+			rs = append(rs, t.Info)
+		}
+	}
+	f.n = len(rs)
+	f.oid("rngtypid", func(i int) uint32 { return uint32(rs[i].OID) })
+	f.oid("rngsubtype", func(i int) uint32 { return uint32(rs[i].Subtype) })
+	f.oid("rngmultitypid", func(i int) uint32 { return uint32(rs[i].Multirange) })
+	f.oid("rngcanonical", func(i int) uint32 { return supportProc(rs[i].Name + "_canonical") })
+	f.oid("rngsubdiff", func(i int) uint32 { return supportProc(rs[i].Name + "_subdiff") })
+}
+
+// infoDomains is information_schema.domains.
+func infoDomains(m *model, e Env, f *filler) {
+	var ds []*catalog.Object
+	for _, o := range m.userTypes() {
+		if o.Def.Kind == 'd' {
+			ds = append(ds, o)
+		}
+	}
+	f.n = len(ds)
+	base := func(i int) types.Type { return ds[i].Def.Base.Storage() }
+	f.all(e.Database(), "domain_catalog", "udt_catalog")
+	f.text("domain_schema", func(i int) string { return ds[i].Schema })
+	f.text("domain_name", func(i int) string { return ds[i].Name })
+	f.dataType(base)
+	f.some("domain_default", func(i int) string { return ds[i].Def.Default })
+	f.text("udt_schema", func(i int) string { return typeSchema(base(i)) })
+	f.text("udt_name", func(i int) string { return infoOf(base(i)).Name })
+	f.all("1", "dtd_identifier")
 }
 
 func pgTypes(m *model, _ Env, f *filler) {
@@ -87,6 +171,24 @@ func pgTypes(m *model, _ Env, f *filler) {
 	}
 	f.char("typalign", func(i int) byte { return ts[i].Align })
 	f.char("typstorage", func(i int) byte { return ts[i].Storage })
-	f.all(-1, "typtypmod")
+	f.int("typtypmod", func(i int) int64 {
+		if d := ts[i].domain(); d != nil {
+			return int64(d.Base.Mod)
+		}
+		return -1
+	})
+	f.oid("typbasetype", func(i int) uint32 {
+		if d := ts[i].domain(); d != nil {
+			return uint32(d.Base.OID)
+		}
+		return 0
+	})
+	f.bool("typnotnull", func(i int) bool { d := ts[i].domain(); return d != nil && d.NotNull })
+	f.some("typdefault", func(i int) string {
+		if d := ts[i].domain(); d != nil {
+			return d.Default
+		}
+		return ""
+	})
 	f.oid("typcollation", func(i int) uint32 { return ts[i].Collation })
 }

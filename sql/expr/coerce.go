@@ -21,8 +21,14 @@ const (
 
 // findPath is the way from one type to another that the context allows.
 func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
-	if from == to {
+	if to.IsDomain() {
+		to = types.Of(to).Storage().OID
+	}
+	if from == to || to == types.OIDRecord && from.IsComposite() {
 		return pathRelabel, nil
+	}
+	if from == types.OIDRecord && to.IsComposite() {
+		return pathNone, nil // but of a row constructor
 	}
 	if c := registry.casts[[2]types.OID{from, to}]; c != nil {
 		if ctx < c.Context {
@@ -32,6 +38,10 @@ func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
 			return pathRelabel, nil
 		}
 		return pathFunc, c.Fn
+	}
+	if from >= types.FirstUser && from.Multirange() == to && to != 0 && ctx == CastExplicit {
+		fns := constructorsOf(from)
+		return pathFunc, fns[len(fns)-1]
 	}
 	fe, te := from.Elem(), to.Elem()
 	if fe != 0 && te != 0 && to != types.OIDInt2Vector && to != types.OIDOidVector {
@@ -59,7 +69,7 @@ func CanCoerce(from, to types.Type, ctx CastContext) bool {
 }
 
 func canCoerce(from, to types.OID, ctx CastContext) bool {
-	if from == to || to == types.OIDAny || isPolymorphic(to) || from == types.OIDUnknown {
+	if from == to || to == types.OIDAny || isPolymorphic(to) || from == types.OIDUnknown || from == types.OIDRecord && to.IsComposite() {
 		return true
 	}
 	kind, _ := findPath(from, to, ctx)
@@ -78,6 +88,12 @@ func coerce(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 // coerceBase converts without looking at the modifier.
 func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 	from := e.Type()
+	if to.OID.IsDomain() {
+		return coerceDomain(e, to.OID, ctx, pos)
+	}
+	if r, ok := e.(*Row); ok && from.OID == types.OIDRecord && to.OID.IsComposite() {
+		return coerceRow(r, to.OID, ctx, pos)
+	}
 	if from.OID == to.OID || to.OID == types.OIDAny || isPolymorphic(to.OID) {
 		return e, nil
 	}

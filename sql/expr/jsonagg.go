@@ -14,7 +14,7 @@ func jsonAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *c
 		return nil
 	}
 	w, t := x.jsonWriter(), c.Args[0]
-	lines := t.OID == types.OIDRecord || isTrueArray(t.OID)
+	lines := t.OID == types.OIDRecord || t.OID.IsComposite() || isTrueArray(t.OID)
 	out.Extend(func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i := lo; i < hi; i++ {

@@ -33,6 +33,9 @@ func element(kind columnar.Kind, add func(b *columnar.Builder)) *columnar.Vec {
 // append appends value row of v, of type t, as JSON text. pretty puts elements
 // and members on lines of their own, at the outermost level.
 func (w *jsonWriter) append(dst []byte, t types.Type, v *columnar.Vec, row int, pretty bool) []byte {
+	if t.OID.IsComposite() {
+		t = types.Record
+	}
 	if v.Null(row) {
 		return append(dst, "null"...)
 	}
@@ -72,6 +75,9 @@ func isTrueArray(o types.OID) bool {
 
 // appendISO is the text form, for dates and times that of ISO 8601.
 func (w *jsonWriter) appendISO(dst []byte, t types.Type, v *columnar.Vec, row int) []byte {
+	if t.OID.IsComposite() {
+		t = types.Record
+	}
 	l := len(dst)
 	dst = types.AppendText(dst, t, v, row, w.opts)
 	if t.OID != types.OIDTimestamp && t.OID != types.OIDTimestampTZ {
@@ -136,6 +142,9 @@ type docWriter struct {
 
 // value adds value row of v, of type t.
 func (w *docWriter) value(t types.Type, v *columnar.Vec, row int) *pgerror.Error {
+	if t.OID.IsComposite() {
+		t = types.Record
+	}
 	if v.Null(row) {
 		w.Null()
 		return nil
@@ -215,6 +224,9 @@ func (w *docWriter) fields(b []byte) *pgerror.Error {
 // keyText appends the text of a value that is to be a key; numbers and
 // booleans are as in JSON.
 func (w *jsonWriter) keyText(dst []byte, t types.Type, v *columnar.Vec, row int) ([]byte, *pgerror.Error) {
+	if t.OID.IsComposite() {
+		t = types.Record
+	}
 	switch t.OID {
 	case types.OIDJSON, types.OIDJSONB, types.OIDRecord:
 		return dst, errKeyScalar()

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"sync"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -317,22 +319,52 @@ func rangeMembers(o types.RangeOps, array bool, a Args, i int) ([]types.Range, *
 	return rs, nil
 }
 
-// registerRangeType registers the constructors of a range type and of its
-// multirange, and the cast between them.
-func registerRangeType(rng types.OID) {
+// rangeConstructors are the functions that make values of a range type and of
+// its multirange; the last is the cast between them.
+func rangeConstructors(rng types.OID) []*Function {
 	t, sub, multi := types.Of(rng), types.Of(rng.Subtype()), types.Of(rng.Multirange())
 	name, multiName := typName(rng), typName(multi.OID)
+	var out []*Function
 	for _, args := range [][]types.Type{{sub, sub}, {sub, sub, types.Text}} {
-		Register(Function{Name: name, Args: args, Ret: t, Consts: ScalarConsts, Eval: makeRange(rng)})
+		out = append(out, &Function{Name: name, Args: args, Ret: t, Consts: ScalarConsts, Eval: makeRange(rng)})
 	}
 	build := makeMultirange(types.OpsOf(rng))
-	Register(Function{Name: multiName, Ret: multi, Strict: true, Consts: ScalarConsts, Eval: build})
-	Register(Function{Name: multiName, Args: []types.Type{t.ArrayType()}, Variadic: true, Ret: multi, Consts: ScalarConsts, Eval: build})
-	cast := Register(Function{
-		Name: multiName, Args: []types.Type{t}, Ret: multi, Strict: true, Total: true, Consts: ScalarConsts,
-		Eval: rangeRow(anyMultirange, func(_ types.RangeOps, a, _ []types.Range) ([]types.Range, error) { return a, nil }),
-	})
-	RegisterCast(Cast{From: rng, To: multi.OID, Context: CastExplicit, Fn: cast})
+	return append(out,
+		&Function{Name: multiName, Ret: multi, Strict: true, Consts: ScalarConsts, Eval: build},
+		&Function{Name: multiName, Args: []types.Type{t.ArrayType()}, Variadic: true, Ret: multi, Consts: ScalarConsts, Eval: build},
+		&Function{
+			Name: multiName, Args: []types.Type{t}, Ret: multi, Strict: true, Total: true, Consts: ScalarConsts,
+			Eval: rangeRow(anyMultirange, func(_ types.RangeOps, a, _ []types.Range) ([]types.Range, error) { return a, nil }),
+		})
+}
+
+// userRanges are the constructors of user-defined ranges, by the range's OID.
+var userRanges sync.Map
+
+func constructorsOf(rng types.OID) []*Function {
+	if fs, ok := userRanges.Load(rng); ok {
+		return fs.([]*Function)
+	}
+	fs, _ := userRanges.LoadOrStore(rng, rangeConstructors(rng))
+	return fs.([]*Function)
+}
+
+// NewTypeCall resolves a call by the name of a user-defined type: the
+// constructor of a range or multirange, else a cast.
+func NewTypeCall(typ types.OID, args []Expr, opts CallOptions) (Expr, error) {
+	if rng := rangeOf(typ); rng.IsRange() {
+		var fns []*Function
+		for _, f := range constructorsOf(rng) {
+			if f.Ret.OID == typ {
+				fns = append(fns, f)
+			}
+		}
+		return newCall(typName(typ), fns, args, opts)
+	}
+	if len(args) != 1 {
+		return nil, noFunction(typName(typ), args, opts)
+	}
+	return coerce(args[0], types.Of(typ), CastExplicit, opts.Pos)
 }
 
 // collectRanges is range_agg: the multirange of all ranges; NULLs are passed over.
@@ -393,9 +425,14 @@ func init() {
 	registerRangeArithmetic()
 	registerRangeEnds()
 	for _, t := range types.All() {
-		if t.Multirange != 0 {
-			registerRangeType(t.OID)
+		if t.Multirange == 0 {
+			continue
 		}
+		var last *Function
+		for _, f := range rangeConstructors(t.OID) {
+			last = Register(*f)
+		}
+		RegisterCast(Cast{From: t.OID, To: t.Multirange, Context: CastExplicit, Fn: last})
 	}
 	RegisterTableFunction(TableFunction{
 		Name: "unnest", Args: []types.Type{anyMultirange}, Cols: []types.Type{anyRange}, Names: []string{"unnest"}, Strict: true, Eval: unnestRanges,

@@ -31,7 +31,11 @@ type signature struct {
 // Unknown; all uses of a parameter share one *Param, which gets its type here)
 // are resolved too. name is without a schema, lower case.
 func NewCall(name string, args []Expr, opts CallOptions) (Expr, error) {
-	fns := registry.funcs[name]
+	return newCall(name, registry.funcs[name], args, opts)
+}
+
+// newCall is NewCall of one of some overloads.
+func newCall(name string, fns []*Function, args []Expr, opts CallOptions) (Expr, error) {
 	sigs := make([]signature, len(fns))
 	for i, f := range fns {
 		sigs[i] = signature{f.Args, f.ArgNames, len(f.Defaults), f.Variadic}

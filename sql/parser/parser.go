@@ -320,6 +320,13 @@ func postgresCode(msg string) string {
 // grammarVersion is the version of the tree, which the printer checks.
 const grammarVersion = 170007
 
+// PrintExpr prints an expression of PostgreSQL's tree.
+func PrintExpr(n *pg.Node) (string, error) {
+	target := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: n}}}
+	sql, err := deparse(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{TargetList: []*pg.Node{target}}}})
+	return strings.TrimPrefix(sql, "SELECT "), err
+}
+
 // deparse prints a tree of PostgreSQL's.
 func deparse(stmt *pg.Node) (string, error) {
 	sql, err := pg.Deparse(&pg.ParseResult{Version: grammarVersion, Stmts: []*pg.RawStmt{{Stmt: stmt}}})

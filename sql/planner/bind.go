@@ -15,6 +15,8 @@ type Catalog interface {
 	Get(k catalog.Kind, schema, name string) *catalog.Object
 	// Schema is the schema of that name, nil if there is none.
 	Schema(name string) *catalog.Schema
+	// Types are the types of a schema.
+	Types(schema string) []*catalog.Object
 	// ByID is the object with the id, nil if there is none.
 	ByID(id plan.ObjectID) *catalog.Object
 }

@@ -77,15 +77,19 @@ func fixedColumn(c *catalog.Column, overriding bool) string {
 
 // defaultOf is the default value of a column.
 func (b *binder) defaultOf(c *catalog.Column) (expr.Expr, error) {
-	if c.Default == "" {
-		return nullConst(c.Type), nil
+	text := c.Default
+	if text == "" && c.Type.OID.IsDomain() {
+		text = types.Lookup(c.Type.OID).Definition.Default
 	}
-	e, err := parser.ParseExpr(c.Default)
+	if text == "" {
+		return expr.Coerce(nullConst(c.Type.Storage()), c.Type, expr.CastAssignment, 0)
+	}
+	e, err := parser.ParseExpr(text)
 	if err != nil {
 		return nil, err
 	}
 	save := b.src
-	b.src = newSource(c.Default, e.Base)
+	b.src = newSource(text, e.Base)
 	b.src.silent = true
 	defer func() { b.src = save }()
 	x := exprBinder{binder: b, scope: &scope{depth: 1, kind: everything("DEFAULT expressions")}}

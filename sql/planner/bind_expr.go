@@ -481,7 +481,7 @@ func (b *binder) fieldOf(e expr.Expr, field string, pos int) (expr.Expr, error) 
 			}
 		}
 	}
-	if r, ok := e.(*expr.Row); ok {
+	if r, ok := e.(*expr.Row); ok && !r.Typ.OID.IsComposite() {
 		for i, n := range r.Names {
 			if n == field {
 				return r.Fields[i], nil
@@ -491,6 +491,14 @@ func (b *binder) fieldOf(e expr.Expr, field string, pos int) (expr.Expr, error) 
 			return r.Fields[i-1], nil
 		}
 		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
+	}
+	if fields := e.Type().OID.Fields(); fields != nil {
+		for i, f := range fields {
+			if f.Name == field {
+				return expr.NewField(e, i, pos), nil
+			}
+		}
+		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type %s", field, e.Type()).At(pos)
 	}
 	if e.Type().OID == types.OIDRecord {
 		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)

@@ -190,7 +190,7 @@ func objectEntry(o *catalog.Object) *entry {
 	}
 	for i, c := range o.Columns {
 		e.columns = append(e.columns, entryColumn{
-			name: c.Name, index: i, typ: c.Type, hidden: c.Hidden, tableOID: o.OID, attNum: int16(i + 1),
+			name: c.Name, index: i, typ: c.Type.Storage(), hidden: c.Hidden, tableOID: o.OID, attNum: int16(i + 1),
 		})
 	}
 	return e
@@ -209,7 +209,7 @@ func (b *binder) objectRel(o *catalog.Object) (plan.Rel, error) {
 func GetOf(o *catalog.Object) *plan.Get {
 	g := &plan.Get{ID: o.ID, Name: o.Schema + "." + o.Name, AppendOnly: o.AppendOnly}
 	for _, c := range o.Columns {
-		g.Cols = append(g.Cols, plan.Column{Name: c.Name, Type: c.Type, NotNull: c.NotNull})
+		g.Cols = append(g.Cols, plan.Column{Name: c.Name, Type: c.Type.Storage(), NotNull: c.NotNull})
 	}
 	if o.PrimaryKey != nil {
 		g.Keys = append(g.Keys, o.PrimaryKey)

@@ -44,6 +44,9 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		return x.overSubquery(name, link, opts)
 	}
 	var e expr.Expr
+	if typ := x.typeCalled(f, name); typ != 0 {
+		return expr.NewTypeCall(typ, args, opts)
+	}
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
 		e, err = x.setFunction(name, args, opts)
 	} else {
@@ -53,6 +56,14 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		return nil, err
 	}
 	return e, x.notAggregate(f, name, pos)
+}
+
+// typeCalled is the user-defined type whose name is called like a function.
+func (x exprBinder) typeCalled(f *pg.FuncCall, name string) types.OID {
+	if expr.IsFunction(name) || expr.IsTableFunction(name) {
+		return 0
+	}
+	return x.userType(listNames(f.Funcname))
 }
 
 // rowSubquery is the argument of a function that needs the names of a row's

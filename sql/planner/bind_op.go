@@ -1,8 +1,12 @@
 package planner
 
 import (
+	"slices"
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -258,6 +262,9 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 		}
 	}
 	if oid == 0 {
+		oid = b.userType(names)
+	}
+	if oid == 0 {
 		return types.Unknown, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", dotted(names)).At(pos)
 	}
 	typ := types.Of(oid)
@@ -277,6 +284,35 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 		typ = typ.ArrayType()
 	}
 	return typ, nil
+}
+
+// userType finds a user-defined type along the search path, 0 if there is none.
+func (b *binder) userType(names []string) types.OID {
+	path, name := b.searchPath(), names[len(names)-1]
+	if len(names) > 1 {
+		path = names[len(names)-2 : len(names)-1]
+	}
+	for _, schema := range path {
+		o := b.ctx.Catalog.Get(catalog.KindType, schema, name)
+		switch {
+		case o != nil:
+			if b.inView == 0 && !slices.Contains(b.deps, o.ID) {
+				b.deps = append(b.deps, o.ID)
+			}
+			return types.OID(o.OID)
+		case strings.HasPrefix(name, "_"):
+			if o := b.ctx.Catalog.Get(catalog.KindType, schema, name[1:]); o != nil {
+				return o.Def.Array
+			}
+		}
+		// The multirange of a range has a name of its own.
+		for _, o := range b.ctx.Catalog.Types(schema) {
+			if o.Def.MultirangeName == name && o.Def.Multirange != 0 {
+				return o.Def.Multirange
+			}
+		}
+	}
+	return 0
 }
 
 // foreignTypes are the names that Materialize and RisingWave have for types of PostgreSQL.

@@ -131,6 +131,13 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 	if err != nil {
 		return nil, err
 	}
+	if fields := e.Type().OID.Fields(); fields != nil {
+		var out []selectItem
+		for i, f := range fields {
+			out = append(out, selectItem{expr: expr.NewField(e, i, 0), name: f.Name})
+		}
+		return out, nil
+	}
 	row, ok := e.(*expr.Row)
 	if !ok || row.Names == nil {
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", e.Type()).At(x.pos(nodeLocation(in.Arg)))

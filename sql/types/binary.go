@@ -44,6 +44,17 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 	case OIDRecord:
 		return appendRecordBinary(dst, d.b)
 	}
+	if t.OID >= FirstUser {
+		switch i := Lookup(t.OID); {
+		case i == nil:
+		case i.Kind == 'e':
+			return appendLabel(dst, t.OID, d.int())
+		case i.Kind == 'c':
+			return appendRecordBinary(dst, d.b)
+		case i.Kind == 'd':
+			return appendBinary(dst, t.Storage(), d)
+		}
+	}
 	if t.OID.IsArray() {
 		return appendArrayBinary(dst, d.b)
 	}
@@ -95,6 +106,16 @@ func errBinaryFormat(param string) error {
 }
 
 func parseBinary(b *columnar.Builder, t Type, p []byte) error {
+	if t.OID >= FirstUser {
+		if i := Lookup(t.OID); i != nil && i.Kind == 'e' {
+			if err := CheckUTF8(p); err != nil {
+				return err
+			}
+			x, err := parseLabel(t.OID, string(p))
+			return put(b, x, err)
+		}
+		t = t.Storage()
+	}
 	n := binaryLen(t)
 	if n < 0 {
 		return parseBytesBinary(b, t, p)
@@ -216,6 +237,8 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 			buf, err = parseArrayBinary(buf, t, p)
 		case t.OID.IsRange():
 			buf, err = parseRangeBinary(buf, t.OID, p)
+		case t.OID.IsComposite():
+			buf, err = parseRecordBinary(buf, t.OID, p)
 		case t.OID.IsMultirange():
 			buf, err = parseMultirangeBinary(buf, t.OID, p)
 		default:

@@ -19,6 +19,7 @@ func Compare(t Type, a *columnar.Vec, i int, b *columnar.Vec, j int) int {
 func CompareBytes(t Type, a, b []byte) int { return compareDatum(t, datum{b: a}, datum{b: b}) }
 
 func compareDatum(t Type, x, y datum) int {
+	t = t.Storage()
 	switch t.Kind() {
 	case columnar.KindFloat32:
 		return compareFloat(float64(x.f32()), float64(y.f32()))
@@ -52,6 +53,9 @@ func compareBytes(t Type, x, y []byte) int {
 	case OIDJSONB:
 		return CompareJSON(x, y)
 	case OIDRecord:
+		return compareRecords(x, y)
+	}
+	if t.OID.IsComposite() {
 		return compareRecords(x, y)
 	}
 	if t.OID.IsArray() {
@@ -213,6 +217,14 @@ func NeedsNorm(t Type) bool {
 	case OIDNumeric, OIDFloat4, OIDFloat8, OIDInterval, OIDBPChar, OIDJSONB, OIDRecord:
 		return true
 	}
+	if t.OID >= FirstUser {
+		if t = t.Storage(); t.OID < FirstUser {
+			return NeedsNorm(t)
+		}
+		if t.OID.IsComposite() {
+			return true
+		}
+	}
 	if e := t.OID.Elem(); e != 0 {
 		return NeedsNorm(Of(e))
 	}
@@ -239,6 +251,11 @@ func NormVec(t Type, v *columnar.Vec) *columnar.Vec {
 }
 
 func normDatum(t Type, d datum) datum {
+	if t.OID >= FirstUser {
+		if t = t.Storage(); t.OID.IsComposite() {
+			t = Record
+		}
+	}
 	switch t.OID {
 	case OIDFloat4:
 		f := d.f32()

@@ -21,9 +21,12 @@ type Info struct {
 	// Subtype is what the bounds of a range or multirange are; a range has the
 	// multirange over it, a multirange its range.
 	Subtype, Multirange, Range OID
-	Align                      byte
-	Storage                    byte
-	Collation                  uint32
+	// Schema and Definition are of a user-defined type.
+	Schema     string
+	Definition *Definition
+	Align      byte
+	Storage    byte
+	Collation  uint32
 	// Names of the type's support functions, "-" for none.
 	Input, Output, Receive, Send, ModIn, ModOut, Subscript string
 }
@@ -75,10 +78,13 @@ func parseInfo(f []string) Info {
 	}
 }
 
-// Lookup finds a built-in type, nil if there is none.
+// Lookup finds a type, nil if there is none.
 func Lookup(o OID) *Info {
 	if int(o) < len(lowOIDs) {
 		return lowOIDs[o]
+	}
+	if o >= FirstUser {
+		return lookupUser(o)
 	}
 	return byOID[o]
 }
@@ -147,6 +153,8 @@ func (o OID) Name() string {
 		return "???"
 	case t.IsArray():
 		return t.Elem.Name() + "[]"
+	case o >= FirstUser:
+		return quoteUser(t)
 	}
 	return t.Name
 }

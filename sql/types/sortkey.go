@@ -11,6 +11,7 @@ import (
 // NeedsSortKey reports whether the physical order of t's values is not their
 // SQL order, so that SortKeyVec is not the identity.
 func NeedsSortKey(t Type) bool {
+	t = t.Storage()
 	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID.IsArray() || t.OID.Subtype() != 0
 }
 
@@ -29,6 +30,7 @@ func SortKeyVec(t Type, v *columnar.Vec) *columnar.Vec {
 	if !NeedsSortKey(t) {
 		return v
 	}
+	t = t.Storage()
 	switch v.Kind() {
 	case columnar.KindFloat32, columnar.KindFloat64:
 		return NormVec(t, v)
@@ -69,6 +71,11 @@ func AppendSortKey(dst []byte, t Type, v *columnar.Vec, row int) []byte {
 }
 
 func appendSortKey(dst []byte, t Type, d datum) []byte {
+	if t.OID >= FirstUser {
+		if t = t.Storage(); t.OID.IsComposite() {
+			t = Record
+		}
+	}
 	switch t.Kind() {
 	case columnar.KindBool:
 		return append(dst, byte(d.u.Lo))

@@ -70,6 +70,17 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		}
 		return appendRangeText(dst, t.OID, ReadRange(t.OID, d.b), o)
 	}
+	if t.OID >= FirstUser {
+		switch i := Lookup(t.OID); {
+		case i == nil:
+		case i.Kind == 'e':
+			return appendLabel(dst, t.OID, d.int())
+		case i.Kind == 'c':
+			return appendRecordText(dst, d.b, o)
+		case i.Kind == 'd':
+			return appendText(dst, t.Storage(), d, o)
+		}
+	}
 	if t.Kind() == columnar.KindInt64 {
 		return appendReg(dst, t.OID, uint32(d.u.Lo), o)
 	}
@@ -189,6 +200,14 @@ func parseText(b *columnar.Builder, t Type, s string, o *Options) error {
 		x, err := ParseLSN(s)
 		return put(b, int64(x), err)
 	}
+	if t.OID >= FirstUser {
+		if i := Lookup(t.OID); i != nil && i.Kind == 'e' {
+			x, err := parseLabel(t.OID, s)
+			return put(b, x, err)
+		} else if i != nil && i.Kind == 'd' {
+			return parseText(b, t.Storage(), s, o)
+		}
+	}
 	if t.Kind() == columnar.KindInt64 {
 		x, err := parseReg(t.OID, s, o)
 		return put(b, int64(x), err)
@@ -238,6 +257,8 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 			buf, err = parseArray(buf, t, s, o)
 		case t.OID.IsRange():
 			buf, err = parseRange(buf, t.OID, s, o)
+		case t.OID.IsComposite():
+			buf, err = parseRecord(buf, t.OID, s, o)
 		case t.OID.IsMultirange():
 			buf, err = parseMultirange(buf, t.OID, s, o)
 		default:

@@ -166,7 +166,7 @@ var (
 // interval as U128{Hi: months(32)<<32 | days(32), Lo: microseconds}; uuid as
 // U128 big-endian; "char" and all text kinds as UTF-8 bytes; json as its text;
 // bytea raw; numeric as package decimal encodes it; jsonb, arrays (with
-// int2vector and oidvector) and records in the binary forms of this package.
+// int2vector and oidvector), ranges, bit strings and records in the binary forms of this package.
 func (t Type) Kind() columnar.Kind {
 	switch t.OID {
 	case OIDBool:
@@ -185,6 +185,9 @@ func (t Type) Kind() columnar.Kind {
 		return columnar.KindFloat64
 	case OIDInterval, OIDUUID, OIDTimeTZ:
 		return columnar.KindFixed16
+	}
+	if t.OID >= FirstUser {
+		return userKind(t.OID)
 	}
 	return columnar.KindBytes
 }

@@ -1,0 +1,221 @@
+package expr
+
+import (
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// BindDomainCheck binds the SQL text of a domain's CHECK over a column of the
+// type behind it. It is set by package planner, which knows SQL's syntax.
+var BindDomainCheck func(sql string, base types.Type) (Expr, error)
+
+// domainConstraints are those of a domain and of the domains behind it, which
+// are checked first.
+func domainConstraints(domain types.OID) (notNull bool, checks []types.Check) {
+	def := types.Lookup(domain).Definition
+	if def.Base.OID.IsDomain() {
+		notNull, checks = domainConstraints(def.Base.OID)
+	}
+	return notNull || def.NotNull, append(checks, def.Checks...)
+}
+
+// coerceDomain converts e to the type behind a domain and checks the domain's
+// constraints.
+func coerceDomain(e Expr, domain types.OID, ctx CastContext, pos int) (Expr, error) {
+	base := types.Type{OID: domain}.Storage()
+	out, err := coerce(e, base, ctx, pos)
+	if notNull, checks := domainConstraints(domain); err != nil || !notNull && len(checks) == 0 {
+		return out, err
+	}
+	fn := makeOnce(fnKey("domain", domain), func() *Function {
+		t := types.Of(base.OID)
+		return &Function{Name: typName(domain), Args: []types.Type{t}, Ret: t, Bind: func(*Call) (Kernel, error) { return domainKernel(domain) }}
+	})
+	return &Call{Fn: fn, Args: []Expr{out}, Typ: base, Pos: pos, Cast: true}, nil
+}
+
+// CheckDomain checks the values of a column against the constraints of its
+// type, if that is a domain; row is the first that fails.
+func CheckDomain(domain types.OID, v *columnar.Vec, ctx *Context) (row int, err error) {
+	if !domain.IsDomain() {
+		return 0, nil
+	}
+	kernel, err := domainKernel(domain)
+	if err != nil {
+		return 0, err
+	}
+	x := NewEval(ctx)
+	x.frame = x.newFrame(v.Len(), 0)
+	kernel(nil, x, []*columnar.Vec{v}, v.Len())
+	if len(x.errs) == 0 {
+		return 0, nil
+	}
+	first := x.errs[0]
+	for _, e := range x.errs {
+		if e.Row < first.Row {
+			first = e
+		}
+	}
+	return first.Row, first.Err
+}
+
+// domainKernel checks the constraints that the domain has now.
+func domainKernel(domain types.OID) (Kernel, error) {
+	notNull, list := domainConstraints(domain)
+	type check struct {
+		cond  *node
+		nodes int
+		fail  *pgerror.Error
+	}
+	var checks []check
+	for _, c := range list {
+		e, err := BindDomainCheck(c.Expr, types.Type{OID: domain}.Storage())
+		if err != nil {
+			return nil, err
+		}
+		var comp compiler
+		n, err := comp.compile(e)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check{n, len(comp.nodes), pgerror.New(pgerror.CheckViolation,
+			"value for domain %s violates check constraint \"%s\"", domain.Name(), c.Name)})
+	}
+	null := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", domain.Name())
+	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		v := x.expand(args[0], n)
+		if notNull && v.HasNulls() {
+			for i := range n {
+				if v.Null(i) {
+					x.Fail(i, null)
+				}
+			}
+		}
+		if len(checks) == 0 {
+			return v
+		}
+		rows := make([]uint32, n)
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
+		for _, c := range checks {
+			ok := x.nested(c.cond, c.nodes, []*columnar.Vec{v}, rows)
+			for i, b := range ok.Bools()[:n] {
+				if !b && !ok.Null(i) {
+					x.Fail(i, c.fail)
+				}
+			}
+		}
+		return v
+	}, nil
+}
+
+// coerceRow makes a row constructor a value of a composite type.
+func coerceRow(r *Row, to types.OID, ctx CastContext, pos int) (Expr, error) {
+	fields := to.Fields()
+	if len(fields) != len(r.Fields) {
+		e := pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to.Name()).At(pos)
+		if len(r.Fields) < len(fields) {
+			return nil, e.WithDetail("Input has too few columns.")
+		}
+		return nil, e.WithDetail("Input has too many columns.")
+	}
+	out := &Row{Names: types.NamesOf(to), Typ: types.Of(to)}
+	for i, f := range fields {
+		if t := r.Fields[i].Type(); !CanCoerce(t, f.Type, ctx) {
+			return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to.Name()).
+				WithDetail("Cannot cast type %s to %s in column %d.", t.OID.Name(), f.Type.OID.Name(), i+1).At(pos)
+		}
+		e, err := coerce(r.Fields[i], f.Type, ctx, pos)
+		if err != nil {
+			return nil, err
+		}
+		out.Fields = append(out.Fields, e)
+	}
+	return out, nil
+}
+
+// NewField is a field of a value of a composite type.
+func NewField(e Expr, i int, pos int) Expr {
+	if r, ok := e.(*Row); ok {
+		return r.Fields[i]
+	}
+	oid := e.Type().OID
+	f := oid.Fields()[i]
+	typ := f.Type.Storage()
+	fn := makeOnce(fnKey("field", oid, types.OID(i)), func() *Function {
+		return &Function{
+			Name: f.Name, Args: []types.Type{types.Of(oid)}, Ret: types.Of(typ.OID), Strict: true, Total: true, Consts: ScalarConsts,
+			Eval: func(_ *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+				a := Args(args)
+				out := columnar.NewBuilder(typ.Kind(), n)
+				for row := range n {
+					if a.Null(0, row) {
+						out.Null()
+						continue
+					}
+					if r := types.ReadRecord(a.Bytes(0, row)); i < r.N {
+						r.AppendField(out, i)
+					} else {
+						out.Null()
+					}
+				}
+				return out.Build()
+			},
+		}
+	})
+	return &Call{Fn: fn, Args: []Expr{e}, Typ: typ, Pos: pos}
+}
+
+// enumBound is enum_first or enum_last: of the type of the argument, whatever
+// its value.
+func enumBound(last bool) Kernel {
+	return func(c *Call, x *Eval, _ []*columnar.Vec, n int) *columnar.Vec {
+		labels := c.Typ.OID.Labels()
+		out := columnar.NewBuilder(columnar.KindInt64, n)
+		for i := range n {
+			switch {
+			case len(labels) == 0:
+				x.Fail(i, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "enum %s contains no values", c.Typ.OID.Name()))
+				out.Null()
+			case last:
+				out.Int64(labels[len(labels)-1].Order)
+			default:
+				out.Int64(labels[0].Order)
+			}
+		}
+		return out.Build()
+	}
+}
+
+// enumRange is enum_range: the labels of a type, or those between two.
+func enumRange(c *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+	elem := c.Typ.OID.Elem()
+	a := Args(args)
+	out := columnar.NewBuilder(columnar.KindBytes, n)
+	for i := range n {
+		vals := columnar.NewBuilder(columnar.KindInt64, 8)
+		for _, l := range elem.Labels() {
+			if len(a) == 2 && (!a.Null(0, i) && l.Order < a.Int64(0, i) || !a.Null(1, i) && l.Order > a.Int64(1, i)) {
+				continue
+			}
+			vals.Int64(l.Order)
+		}
+		v := vals.Build()
+		out.Extend(func(dst []byte) []byte { return types.AppendList(dst, elem, v, 0, v.Len()) })
+	}
+	return out.Build()
+}
+
+func init() {
+	enum := types.Of(types.OIDAnyEnum)
+	registerCompare(enum, enum, Immutable, cmpInt[int64])
+	lax := func(name string, ret types.Type, k Kernel, args ...types.Type) {
+		Register(Function{Name: name, Args: args, Ret: ret, Volatility: Stable, Consts: ScalarConsts, Eval: k})
+	}
+	lax("enum_first", enum, enumBound(false), enum)
+	lax("enum_last", enum, enumBound(true), enum)
+	lax("enum_range", types.Of(types.OIDAnyArray), enumRange, enum)
+	lax("enum_range", types.Of(types.OIDAnyArray), enumRange, enum, enum)
+}
