@@ -220,13 +220,12 @@ type Sequence struct {
 type Function struct {
 	Args       []Argument
 	Returns    types.Type
-	Set        bool          // returns a set of rows
-	Table      []Argument    // the columns of RETURNS TABLE or the OUT arguments, nil for none
-	Row        plan.ObjectID // returns rows of this relation; 0 for none
-	Body       string
-	Volatility string // "immutable", "stable", "volatile"
+	Set        bool       // returns a set of rows
+	Table      []Argument // the columns of RETURNS TABLE or the OUT arguments, nil for none
+	Source     string     // the body as it was written
+	Body       string     // with the names of relations qualified
+	Volatility string     // "immutable", "stable", "volatile"
 	Strict     bool
-	Standard   bool // the body is SQL-standard: BEGIN ATOMIC or RETURN
 }
 
 // Argument is an argument of a function, or a column of what it returns.

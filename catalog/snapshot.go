@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
@@ -54,6 +55,7 @@ type Snapshot struct {
 	users   map[plan.ObjectID][]plan.ObjectID // reverse of uses
 	refs    map[plan.ObjectID][]plan.ObjectID // the tables with foreign keys to one
 	types   map[types.OID]*Object
+	funcs   map[[2]string][]plan.ObjectID // the functions of a schema and name
 }
 
 // Empty is a catalog with the system schemas and public only.
@@ -66,6 +68,7 @@ func Empty() *Snapshot {
 		types:   map[types.OID]*Object{},
 		users:   map[plan.ObjectID][]plan.ObjectID{},
 		refs:    map[plan.ObjectID][]plan.ObjectID{},
+		funcs:   map[[2]string][]plan.ObjectID{},
 	}
 	for _, sc := range []Schema{
 		{Name: SchemaPgCatalog, OID: 11, System: true}, {Name: SchemaInformation, OID: 13200, System: true},
@@ -119,6 +122,7 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 		types:   maps.Clone(s.types),
 		users:   maps.Clone(s.users),
 		refs:    maps.Clone(s.refs),
+		funcs:   maps.Clone(s.funcs),
 	}
 	for _, c := range changes {
 		switch {
@@ -171,7 +175,10 @@ func (s *Snapshot) insert(o *Object) {
 		}
 	}
 	s.objects[o.ID] = o
-	s.names[name{space(o.Kind), o.Schema, o.Name}] = o
+	s.names[nameOf(o)] = o
+	if o.Function != nil {
+		addLink(s.funcs, [2]string{o.Schema, o.Name}, o.ID)
+	}
 	s.oids[o.OID] = o
 	for _, d := range s.uses(o) {
 		addLink(s.users, d, o.ID)
@@ -194,7 +201,10 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 	if o.Def != nil {
 		defer maps.DeleteFunc(s.types, func(_ types.OID, x *Object) bool { return x == o })
 	}
-	k := name{space(o.Kind), o.Schema, o.Name}
+	k := nameOf(o)
+	if o.Function != nil {
+		dropLink(s.funcs, [2]string{o.Schema, o.Name}, id)
+	}
 	if s.names[k] == o {
 		delete(s.names, k)
 	}
@@ -209,15 +219,39 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 	}
 }
 
+// nameOf is the name that an object is found by: functions have the types of
+// their arguments in it.
+func nameOf(o *Object) name {
+	n := name{space(o.Kind), o.Schema, o.Name}
+	if o.Function != nil {
+		n.name = o.Function.Signature(o.Name)
+	}
+	return n
+}
+
+// Signature is a function's name with the types of its arguments.
+func (f *Function) Signature(name string) string {
+	ts := make([]string, len(f.Args))
+	for i, a := range f.Args {
+		ts[i] = types.Of(a.Type.OID).String()
+	}
+	return name + "(" + strings.Join(ts, ", ") + ")"
+}
+
+// Functions are the functions of a name in a schema, by id; nil if there are none.
+func (s *Snapshot) Functions(schema, nm string) []*Object {
+	return s.objectsOf(s.funcs[[2]string{schema, nm}])
+}
+
 // addLink and dropLink edit a list of links without changing the one that an
 // earlier snapshot shares.
-func addLink(m map[plan.ObjectID][]plan.ObjectID, to, from plan.ObjectID) {
+func addLink[K comparable](m map[K][]plan.ObjectID, to K, from plan.ObjectID) {
 	if !slices.Contains(m[to], from) {
 		m[to] = append(slices.Clone(m[to]), from)
 	}
 }
 
-func dropLink(m map[plan.ObjectID][]plan.ObjectID, to, from plan.ObjectID) {
+func dropLink[K comparable](m map[K][]plan.ObjectID, to K, from plan.ObjectID) {
 	m[to] = slices.DeleteFunc(slices.Clone(m[to]), func(u plan.ObjectID) bool { return u == from })
 	if len(m[to]) == 0 {
 		delete(m, to)

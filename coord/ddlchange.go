@@ -143,6 +143,9 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
 	cat, path := d.cat, s.searchPath()
 	return func(o *catalog.Object) string {
+		if o.Function != nil {
+			return "function " + o.Function.Signature(parser.QuoteIdent(o.Name))
+		}
 		if o.Schema == "" || cat.Resolve(o.Kind, "", o.Name, path) == o {
 			return o.Kind.String() + " " + parser.QuoteIdent(o.Name)
 		}
@@ -370,6 +373,18 @@ func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 			continue
 		}
 		d.apply(catalog.Change{Put: nu})
+	}
+	for _, f := range d.cat.Objects() { // bodies of functions name relations, too
+		if f.Function == nil {
+			continue
+		}
+		body, err := planner.RenameRelation(f.Function.Body, o.Schema, o.Name, c.Schema, c.Name)
+		if err == nil && body != f.Function.Body {
+			nf, fn := *f, *f.Function
+			fn.Body = body
+			nf.Function = &fn
+			d.apply(catalog.Change{Put: &nf})
+		}
 	}
 	if o.Kind == catalog.KindIndex && o.Index != nil {
 		return s.renameKey(d, o, c.Name)

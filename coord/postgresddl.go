@@ -13,7 +13,12 @@ import (
 
 // isDDL reports whether a statement in PostgreSQL's tree changes the catalog.
 func isDDL(st *pg.Node) bool {
-	return st.GetCreateSeqStmt() != nil || st.GetAlterSeqStmt() != nil
+	return st.GetCreateSeqStmt() != nil || st.GetAlterSeqStmt() != nil || st.GetCreateFunctionStmt() != nil || dropsFunctions(st)
+}
+
+func dropsFunctions(st *pg.Node) bool {
+	k := st.GetDropStmt().GetRemoveType()
+	return k == pg.ObjectType_OBJECT_FUNCTION || k == pg.ObjectType_OBJECT_ROUTINE
 }
 
 // postgresDDL runs what changes the catalog and is in PostgreSQL's tree.
@@ -23,6 +28,10 @@ func (s *Session) postgresDDL(d *ddlState, p *prepared, n *parser.Postgres, w pg
 		return "CREATE SEQUENCE", s.createSequence(d, p, st.GetCreateSeqStmt(), w)
 	case st.GetAlterSeqStmt() != nil:
 		return "ALTER SEQUENCE", s.alterSequence(d, p, st.GetAlterSeqStmt(), w)
+	case st.GetCreateFunctionStmt() != nil:
+		return s.createFunction(d, p, st.GetCreateFunctionStmt())
+	case dropsFunctions(st):
+		return "DROP FUNCTION", s.dropFunctions(d, p, st.GetDropStmt(), w)
 	}
 	return "", pgerror.Unsupported(statementName(n.Stmt))
 }

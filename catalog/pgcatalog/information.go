@@ -197,7 +197,9 @@ func infoColumns(m *model, e Env, f *filler) {
 		}
 		return ""
 	})
-	f.text("is_nullable", func(i int) string { return yesNo(as[i].rel.kind != 'r' || !as[i].col.NotNull && !notNullDomain(as[i].col.Type)) })
+	f.text("is_nullable", func(i int) string {
+		return yesNo(as[i].rel.kind != 'r' || !as[i].col.NotNull && !notNullDomain(as[i].col.Type))
+	})
 	typ := func(i int) types.Type { return as[i].col.Type }
 	f.dataType(typ)
 	f.collation(e.Database(), typ)

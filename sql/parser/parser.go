@@ -335,3 +335,25 @@ func deparse(stmt *pg.Node) (string, error) {
 	}
 	return sql, nil
 }
+
+// DeparseExpr prints an expression of PostgreSQL's tree.
+func DeparseExpr(n *pg.Node) (string, error) {
+	target := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: n}}}
+	sql, err := deparse(&pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{TargetList: []*pg.Node{target}}}})
+	return strings.TrimPrefix(sql, "SELECT "), err
+}
+
+// DeparseBody prints the SQL-standard body of a function, RETURN or BEGIN ATOMIC,
+// as a query.
+func DeparseBody(n *pg.Node) (string, error) {
+	if r := n.GetReturnStmt(); r != nil {
+		e, err := DeparseExpr(r.Returnval)
+		return "SELECT " + e, err
+	}
+	if l := n.GetList().GetItems(); len(l) == 1 {
+		if stmts := l[0].GetList().GetItems(); len(stmts) == 1 {
+			return deparse(stmts[0])
+		}
+	}
+	return "", pgerror.Unsupported("several statements in the body of a function")
+}

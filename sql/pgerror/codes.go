@@ -98,6 +98,7 @@ const (
 	AmbiguousParameter            = "42P08"
 	InvalidColumnReference        = "42P10"
 	GeneratedAlways               = "428C9"
+	InvalidFunctionDefinition     = "42P13"
 	SequenceGeneratorLimit        = "2200H"
 	InvalidTableDefinition        = "42P16"
 	InvalidObjectDefinition       = "42P17"

@@ -19,6 +19,8 @@ type Catalog interface {
 	Types(schema string) []*catalog.Object
 	// ByID is the object with the id, nil if there is none.
 	ByID(id plan.ObjectID) *catalog.Object
+	// Functions are the functions of a name in a schema, nil if there are none.
+	Functions(schema, name string) []*catalog.Object
 }
 
 // Context is what binding a statement depends on besides the statement.

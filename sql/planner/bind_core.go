@@ -44,6 +44,10 @@ type binder struct {
 	inner      bool // within the query of INSERT
 	steps      []Step
 	transients int
+	// function is what the body of a SQL function that is being bound sees;
+	// inlined is the nesting of such bodies.
+	function *functionScope
+	inlined  int
 	// mergeAction is what merge_action() stands for in a RETURNING clause.
 	mergeAction expr.Expr
 }

@@ -54,6 +54,9 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 	case *pg.Node_AConst:
 		return x.constant(n.AConst)
 	case *pg.Node_ParamRef:
+		if x.function != nil {
+			return x.functionArgument(n.ParamRef.Number, x.pos(n.ParamRef.Location))
+		}
 		return x.param(n.ParamRef.Number, x.pos(n.ParamRef.Location))
 	case *pg.Node_AExpr:
 		return x.aExpr(n.AExpr)

@@ -16,6 +16,12 @@ import (
 // function or a scalar function.
 func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	pos := x.pos(f.Location)
+	if o, args, err := x.userCall(f); o != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return x.userScalar(o, args, pos)
+	}
 	name, err := x.funcName(f)
 	if err != nil {
 		return nil, err

@@ -279,7 +279,7 @@ func (c *tableCall) produced() []plan.Column {
 // side without a lateral join: as a FlatMap, or a projection. Nil without an
 // error leaves the item to the general way.
 func (f fromBinder) joinFunction(left *fromItem, fn *pg.RangeFunction, env *scope, kind plan.JoinKind, on onFunc) (*fromItem, error) {
-	if kind != plan.JoinInner && kind != plan.JoinLeft || f.functionCount(fn) != 1 {
+	if kind != plan.JoinInner && kind != plan.JoinLeft || f.functionCount(fn) != 1 || f.isUserFunction(fn) {
 		return nil, nil
 	}
 	if kind == plan.JoinLeft && on != nil {
@@ -438,6 +438,9 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 // rangeFunction binds a function item that stands alone, or one of several
 // functions in step (ROWS FROM).
 func (f fromBinder) rangeFunction(fn *pg.RangeFunction, env *scope) (*fromItem, error) {
+	if f.isUserFunction(fn) {
+		return f.userTable(fn, env)
+	}
 	s := newScope(env)
 	s.kind = inFunction
 	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}

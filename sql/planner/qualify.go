@@ -180,6 +180,8 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 		if c, ok := timeWindow(n); ok {
 			z.windowed(c.Args[0].GetColumnRef(), ctes)
 		}
+	case *pg.FuncCall:
+		z.function(n)
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
 		z.expandStars(n.TargetList)
@@ -221,6 +223,18 @@ func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
 			z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(s) + "."})
 			return
 		}
+	}
+}
+
+// function qualifies the name of a function of the catalog.
+func (z *qualifier) function(n *pg.FuncCall) {
+	if len(n.Funcname) != 1 {
+		return
+	}
+	b := binder{ctx: z.ctx}
+	if fs := b.userFunctions(listNames(n.Funcname)); fs != nil {
+		at := z.base + int(n.Location)
+		z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(fs[0].Schema) + "."})
 	}
 }
 

@@ -1,0 +1,456 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// Functions in SQL are inlined: a call is the query of the function's body, as a
+// lateral join with the row of the arguments, or just an expression where the
+// body is one.
+
+// functionScope is what the body of a function that is being bound sees.
+type functionScope struct {
+	scope *scope
+	args  []catalog.Argument
+}
+
+// maxInlined bounds the nesting of calls of SQL functions.
+const maxInlined = 100
+
+// userFunctions are the functions of the catalog that a name means.
+func (b *binder) userFunctions(names []string) []*catalog.Object {
+	name := names[len(names)-1]
+	if len(names) > 1 {
+		return b.ctx.Catalog.Functions(names[len(names)-2], name)
+	}
+	if expr.IsFunction(name) || expr.IsAggregate(name) || expr.IsTableFunction(name) {
+		return nil
+	}
+	for _, schema := range b.ctx.SearchPath {
+		if fs := b.ctx.Catalog.Functions(schema, name); fs != nil {
+			return fs
+		}
+	}
+	return nil
+}
+
+// userCall resolves a call of a function of the catalog; nil if it is none.
+func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, error) {
+	names := listNames(f.Funcname)
+	candidates := x.userFunctions(names)
+	if candidates == nil {
+		return nil, nil, nil
+	}
+	pos := x.pos(f.Location)
+	args, argNames, err := x.args(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	var best *catalog.Object
+	var bestArgs []expr.Expr
+	score, ties := -1, 0
+	for _, o := range candidates {
+		full, n := matchArgs(o.Function, args, argNames)
+		switch {
+		case n < 0:
+		case n > score:
+			best, bestArgs, score, ties = o, full, n, 0
+		case n == score:
+			ties++
+		}
+	}
+	if best == nil {
+		return nil, nil, x.noFunction(dotted(names), args, pos)
+	}
+	if ties > 0 {
+		e := x.noFunction(dotted(names), args, pos).(*pgerror.Error)
+		return nil, nil, pgerror.New(pgerror.AmbiguousFunction, "%s", strings.Replace(e.Message, "does not exist", "is not unique", 1)).
+			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.").At(pos)
+	}
+	for i, a := range best.Function.Args {
+		if bestArgs[i] == nil {
+			bestArgs[i], err = x.argumentDefault(a)
+		} else {
+			bestArgs[i], err = expr.Coerce(bestArgs[i], a.Type, expr.CastImplicit, pos)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return best, bestArgs, x.notAggregate(f, names[len(names)-1], pos)
+}
+
+// matchArgs puts arguments in the places of a function's; those that are not
+// given are nil. The number tells how well the types fit, -1 that they do not.
+func matchArgs(f *catalog.Function, args []expr.Expr, names []string) ([]expr.Expr, int) {
+	if len(args) > len(f.Args) {
+		return nil, -1
+	}
+	out := make([]expr.Expr, len(f.Args))
+	positional := len(args) - len(names)
+	copy(out, args[:positional])
+	for i, name := range names {
+		k := slices.IndexFunc(f.Args, func(a catalog.Argument) bool { return a.Name == name })
+		if k < 0 || out[k] != nil {
+			return nil, -1
+		}
+		out[k] = args[positional+i]
+	}
+	score := 0
+	for i, a := range f.Args {
+		switch {
+		case out[i] == nil:
+			if a.Default == "" {
+				return nil, -1
+			}
+		case out[i].Type().OID == a.Type.OID:
+			score += 2
+		case out[i].Type().OID == types.OIDUnknown:
+			score++
+		case !expr.CanCoerce(out[i].Type(), a.Type, expr.CastImplicit):
+			return nil, -1
+		}
+	}
+	return out, score
+}
+
+// argumentDefault binds the default of an argument.
+func (b *binder) argumentDefault(a catalog.Argument) (expr.Expr, error) {
+	c := catalog.Column{Name: a.Name, Type: a.Type, Default: a.Default}
+	return b.defaultOf(&c)
+}
+
+// functionBody binds the body of a function, over the columns of its arguments,
+// which stand one scope out. scalar says that just the first row is wanted.
+func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, error) {
+	if b.inlined++; b.inlined > maxInlined {
+		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
+	}
+	defer func() { b.inlined-- }()
+	fn := o.Function
+	q, err := parser.ParseQuery(fn.Body)
+	if err != nil {
+		return nil, err
+	}
+	fs := &functionScope{scope: newScope(nil), args: fn.Args}
+	e := &entry{name: o.Name, relVisible: true, colsVisible: true}
+	for i, a := range fn.Args {
+		name := a.Name
+		if name == "" {
+			name = "$" + itoa(i+1)
+		}
+		e.columns = append(e.columns, entryColumn{name: name, index: i, typ: types.Of(a.Type.OID)})
+	}
+	fs.scope.lateral, fs.scope.entries = true, []*entry{e}
+	src, outer := b.src, b.function
+	b.src, b.function = newSource(fn.Body, q.Base), fs
+	b.src.silent = true
+	bq, err := b.query(q.Stmt.GetSelectStmt(), fs.scope, nil, resolveUnknown)
+	b.src, b.function = src, outer
+	if err != nil {
+		return nil, err
+	}
+	if err := functionResult(o, bq); err != nil {
+		return nil, err
+	}
+	if scalar && bq.limit == nil && !isOneRow(bq.rel) {
+		bq.limit = int64Const(1)
+	}
+	return bq, nil
+}
+
+// isOneRow reports whether a relation is one row made of nothing.
+func isOneRow(r plan.Rel) bool {
+	p, ok := r.(*plan.Project)
+	if !ok {
+		return false
+	}
+	c, ok := p.Input.(*plan.Constant)
+	return ok && c.Rows.N == 1 && len(c.Rows.Cols) == 0
+}
+
+// functionResult gives the results of a body the types that the function returns.
+func functionResult(o *catalog.Object, q *boundQuery) error {
+	want := ResultTypes(o.Function)
+	if want == nil { // a record: whatever the query gives
+		return nil
+	}
+	mismatch := func(detail string, args ...any) error {
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function declared to return %s", returnsText(o.Function)).WithDetail(detail, args...)
+	}
+	if len(q.cols) < len(want) {
+		return mismatch("Final statement returns too few columns.")
+	}
+	if len(q.cols) > len(want) {
+		if len(want) == 1 {
+			return mismatch("Final statement must return exactly one column.")
+		}
+		return mismatch("Final statement returns too many columns.")
+	}
+	for i, t := range want {
+		cols := q.rel.Columns()
+		if cols[i].Type.OID == t.OID {
+			continue
+		}
+		if !expr.CanCoerce(cols[i].Type, t, expr.CastAssignment) {
+			if len(want) == 1 {
+				return mismatch("Actual return type is %s.", types.Of(cols[i].Type.OID))
+			}
+			return mismatch("Final statement returns %s instead of %s at column %d.", types.Of(cols[i].Type.OID), types.Of(t.OID), i+1)
+		}
+		p, ok := q.rel.(*plan.Project)
+		if !ok {
+			p = &plan.Project{Input: q.rel, Exprs: plan.Refs(cols), Cols: cols}
+		}
+		c := *p
+		c.Exprs, c.Cols = slices.Clone(p.Exprs), slices.Clone(p.Cols)
+		e, err := expr.Coerce(c.Exprs[i], t, expr.CastAssignment, 0)
+		if err != nil {
+			return err
+		}
+		c.Exprs[i], c.Cols[i].Type = e, t
+		q.rel = &c
+	}
+	return nil
+}
+
+// ResultTypes are the types of the columns that a function returns; nil for
+// records of any form.
+func ResultTypes(f *catalog.Function) []types.Type {
+	if f.Table != nil {
+		out := make([]types.Type, len(f.Table))
+		for i, a := range f.Table {
+			out[i] = a.Type
+		}
+		return out
+	}
+	if f.Returns.OID == types.OIDRecord {
+		return nil
+	}
+	return []types.Type{f.Returns}
+}
+
+func returnsText(f *catalog.Function) string {
+	if f.Table != nil || f.Returns.OID == types.OIDRecord {
+		return "record"
+	}
+	return types.Of(f.Returns.OID).String()
+}
+
+// functionArgument is $n in the body of a function.
+func (x exprBinder) functionArgument(n int32, pos int) (expr.Expr, error) {
+	fs := x.function
+	if n < 1 || int(n) > len(fs.args) {
+		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", n).At(pos)
+	}
+	e := fs.scope.entries[0]
+	return x.columnAt(x.scope, match{e, &e.columns[n-1], x.scope.level() - fs.scope.level()}, pos), nil
+}
+
+// userScalar is a call of a function of the catalog in an expression.
+func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (expr.Expr, error) {
+	x.use(o)
+	fn := o.Function
+	switch {
+	case fn.Set:
+		return nil, pgerror.Unsupported("a set-returning SQL function outside of FROM").At(pos)
+	case fn.Table != nil && len(fn.Table) > 1, fn.Returns.OID == types.OIDRecord:
+		return nil, pgerror.Unsupported("a SQL function that returns a row outside of FROM").At(pos)
+	}
+	bq, err := x.functionBody(o, true)
+	if err != nil {
+		return nil, err
+	}
+	body := bq.collection()
+	typ := body.Columns()[0].Type
+	e := inlineRow(body, args)
+	if e == nil {
+		e = &expr.Subquery{Kind: expr.SubqueryScalar, Rel: overArguments(args, body, 1), Typ: typ, Pos: pos}
+	}
+	if !fn.Strict || len(args) == 0 {
+		return e, nil
+	}
+	return &expr.Case{Whens: []expr.When{{Cond: anyNull(args), Then: nullConst(typ)}}, Else: e, Typ: typ}, nil
+}
+
+// anyNull tests whether one of the arguments is NULL.
+func anyNull(args []expr.Expr) expr.Expr {
+	tests := make([]expr.Expr, len(args))
+	for i, a := range args {
+		tests[i] = expr.NewIsNull(a, false)
+	}
+	if len(tests) == 1 {
+		return tests[0]
+	}
+	return &expr.Logic{Args: tests}
+}
+
+// inlineRow puts the arguments into a body that is a single expression without
+// subqueries; nil if it is another, or an argument must not be computed twice.
+func inlineRow(body plan.Rel, args []expr.Expr) expr.Expr {
+	if !isOneRow(body) {
+		return nil
+	}
+	e := body.(*plan.Project).Exprs[0]
+	if hasSubquery(e) {
+		return nil
+	}
+	used := make([]int, len(args))
+	expr.Walk(e, func(n expr.Expr) bool {
+		if c, ok := n.(*expr.OuterColumn); ok && c.Depth == 1 {
+			used[c.Index]++
+		}
+		return true
+	})
+	for i, n := range used {
+		if n != 1 && (expr.VolatilityOf(args[i]) == expr.Volatile || n > 1 && hasSubquery(args[i])) {
+			return nil
+		}
+	}
+	return expr.Rewrite(e, func(n expr.Expr) expr.Expr {
+		if c, ok := n.(*expr.OuterColumn); ok && c.Depth == 1 {
+			return args[c.Index]
+		}
+		return n
+	})
+}
+
+// overArguments joins the row of the arguments with a body that refers to it; the
+// arguments are moved by so many scopes.
+func overArguments(args []expr.Expr, body plan.Rel, by int) plan.Rel {
+	row := &plan.Project{Input: unit()}
+	for i, a := range args {
+		if by > 0 {
+			a = mapRefs(a, func(c *expr.Column) expr.Expr {
+				return &expr.OuterColumn{Depth: by, Index: c.Index, Typ: c.Typ, Name: c.Name}
+			}, func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth+by) })
+		}
+		row.Exprs = append(row.Exprs, a)
+		row.Cols = append(row.Cols, plan.Column{Name: "$" + itoa(i+1), Type: a.Type()})
+	}
+	n := len(args)
+	join := &plan.Join{Kind: plan.JoinInner, Left: row, Right: body, Lateral: true}
+	return project(join, span(n, n+plan.Arity(body)))
+}
+
+// isUserFunction reports whether an item of FROM calls a function of the catalog.
+func (b *binder) isUserFunction(fn *pg.RangeFunction) bool {
+	if len(fn.Functions) != 1 {
+		return false
+	}
+	c := fn.Functions[0].GetList().GetItems()[0].GetFuncCall()
+	return c != nil && b.userFunctions(listNames(c.Funcname)) != nil
+}
+
+// userTable is a call of a function of the catalog in FROM.
+func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, error) {
+	s := newScope(env)
+	s.kind = inFunction
+	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}
+	call := fn.Functions[0].GetList().GetItems()[0].GetFuncCall()
+	o, args, err := x.userCall(call)
+	if err != nil {
+		return nil, err
+	}
+	f.use(o)
+	body, err := f.functionBody(o, !o.Function.Set)
+	if err != nil {
+		return nil, err
+	}
+	row := overArguments(args, body.wideCollection(true), 0)
+	if o.Function.Strict && len(args) > 0 {
+		j := row.(*plan.Project).Input.(*plan.Join)
+		c := *j
+		tests := make([]expr.Expr, len(args))
+		for i, col := range j.Left.Columns() {
+			tests[i] = expr.NewIsNull(&expr.Column{Index: i, Typ: col.Type, Name: col.Name}, true)
+		}
+		c.Left = filter(j.Left, tests...)
+		row = plan.WithInput(row, &c)
+	}
+	n := len(body.cols)
+	rel, err := f.functionColumns(o, row, n, fn)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Function.Set { // one row in any case
+		rel = &plan.Join{Kind: plan.JoinLeft, Left: unit(), Right: rel}
+	}
+	e := newEntry(o.Name, rel.Columns()[:n])
+	if err := e.rename(fn.Alias, 0); err != nil {
+		return nil, err
+	}
+	if fn.Alias != nil && len(fn.Alias.Colnames) == 0 && len(e.columns) == 1 && o.Function.Table == nil && fn.Coldeflist == nil {
+		e.columns[0].name = fn.Alias.Aliasname
+	}
+	item := &fromItem{rel: rel, entries: []*entry{e}}
+	for _, k := range body.order {
+		item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	return item, nil
+}
+
+// functionColumns names the first n columns of a function in FROM.
+func (f fromBinder) functionColumns(o *catalog.Object, rel plan.Rel, n int, fn *pg.RangeFunction) (plan.Rel, error) {
+	if fn.Ordinality {
+		return nil, pgerror.Unsupported("WITH ORDINALITY of a SQL function")
+	}
+	cols := rel.Columns()
+	p := &plan.Project{Input: rel, Exprs: plan.Refs(cols), Cols: slices.Clone(cols)}
+	pos := f.pos(fn.Functions[0].GetList().GetItems()[0].GetFuncCall().GetLocation())
+	switch {
+	case o.Function.Table != nil:
+		for i, a := range o.Function.Table {
+			p.Cols[i].Name = a.Name
+		}
+	case ResultTypes(o.Function) == nil:
+		if len(fn.Coldeflist) == 0 {
+			return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is required for functions returning \"record\"").At(pos)
+		}
+		if len(fn.Coldeflist) != n {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "function return row and query-specified return row do not match").
+				WithDetail("Returned row contains %d attributes, but query expects %d.", n, len(fn.Coldeflist))
+		}
+		for i, d := range fn.Coldeflist {
+			t, err := f.typeName(d.GetColumnDef().TypeName)
+			if err != nil {
+				return nil, err
+			}
+			if t.OID != cols[i].Type.OID {
+				return nil, pgerror.New(pgerror.DatatypeMismatch, "function return row and query-specified return row do not match").
+					WithDetail("Returned type %s at ordinal position %d, but query expects %s.", types.Of(cols[i].Type.OID), i+1, types.Of(t.OID))
+			}
+			p.Cols[i].Name = d.GetColumnDef().Colname
+		}
+	default:
+		p.Cols[0].Name = o.Name
+	}
+	return p, nil
+}
+
+// CheckFunction binds the body of a function that is being made. It gives the
+// body with the names of its relations qualified.
+func CheckFunction(ctx *Context, o *catalog.Object) (string, error) {
+	q, err := parser.ParseQuery(o.Function.Body)
+	if err != nil {
+		return "", err
+	}
+	c := *ctx
+	c.Session, c.Stars = nil, map[*pg.ResTarget][]string{}
+	b := newBinder(&c, o.Function.Body, q.Base)
+	if _, err := b.functionBody(o, !o.Function.Set); err != nil {
+		return "", err
+	}
+	c.Stars = nil
+	return Qualify(&c, o.Function.Body, &q)
+}
