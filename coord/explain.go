@@ -19,7 +19,17 @@ import (
 
 // explain shows the plan of a statement or of a view.
 func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {
-	if n.Format != "" && n.Format != "text" {
+	switch n.Format {
+	case "", "text", "verbose text":
+	case "json":
+		text := *n
+		text.Format, text.Verbose = "", false
+		out, err := s.explain(ctx, p, &text)
+		if err != nil {
+			return "", err
+		}
+		return planJSON(out)
+	default:
 		return "", pgerror.Unsupported("EXPLAIN (FORMAT " + strings.ToUpper(n.Format) + ")")
 	}
 	if n.View != nil {
@@ -90,7 +100,24 @@ func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (
 		text, err := s.planText(rel, n.Stage, false)
 		return fmt.Sprintf("%sRows: %d\nExecution Time: %.3f ms\n", text, rows, float64(s.c.opts.Now().Sub(begun).Microseconds())/1000), err
 	}
-	return s.planText(rel, n.Stage, maintained)
+	text, err := s.planText(rel, n.Stage, maintained)
+	if n.Verbose && n.Stage != "physical" {
+		text += s.unusedIndexes(rel, opts)
+	}
+	return text, err
+}
+
+// unusedIndexes tells which indexes a plan does not use, and why.
+func (s *Session) unusedIndexes(rel plan.Rel, opts planner.Options) string {
+	var b strings.Builder
+	for _, u := range planner.UnusedIndexes(rel, opts) {
+		name := "the key of " + u.Table.Name
+		if o := s.snapshot().ByID(u.Index.ID); o != nil && u.Index.ID != u.Table.ID {
+			name = "index " + o.Name
+		}
+		fmt.Fprintf(&b, "Not used: %s: %s\n", name, u.Why)
+	}
+	return b.String()
 }
 
 // lookupIndex is what a plan's text says of an index that a lookup uses.

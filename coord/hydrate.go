@@ -321,6 +321,9 @@ func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
 		}
 		h.c.mu.RLock()
 		gone := h.c.collections[h.flow.id] != h.flow.out
+		for _, id := range h.flow.df.imports() { // a DROP takes them away one by one
+			gone = gone || h.c.collections[id] == nil
+		}
 		h.c.mu.RUnlock()
 		if gone {
 			h.flow.df.close()

@@ -24,7 +24,7 @@ func (g *Gen) from(depth int) fromClause {
 		return fromClause{"", pop}
 	}
 	parts := []string{g.joins(depth)}
-	for depth > 0 && g.pick(5) {
+	if depth > 0 && g.pick(8) {
 		parts = append(parts, g.joins(depth-1))
 	}
 	return fromClause{" FROM " + strings.Join(parts, ", "), pop}
@@ -76,6 +76,9 @@ func (g *Gen) equi(l, r scope) string {
 		if d := g.columnOf(r, c.typ); d != "" {
 			return c.sql + " = " + d
 		}
+	}
+	if c, d := g.columnOf(l, Int4), g.columnOf(r, Int4); c != "" && d != "" {
+		return c + " = " + d
 	}
 	return g.choose("true", "1 = 1")
 }
