@@ -81,6 +81,14 @@ func (e *pgEnv) Settings() []pgcatalog.Setting {
 // Rows estimates the rows of a relation, -1 if it is not known.
 func (e *pgEnv) Rows(id plan.ObjectID) float64 { return e.s.c.estimateRows(id) }
 
+// LastValue is the value that a sequence gave last.
+func (e *pgEnv) LastValue(o *catalog.Object) (int64, bool) {
+	q := e.s.sequenceOf(o)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state.Last, q.state.Called
+}
+
 // Started is when the server began.
 func (e *pgEnv) Started() time.Time { return e.s.c.started }
 

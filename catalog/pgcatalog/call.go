@@ -207,7 +207,7 @@ func constraintDefCall(c *call) result {
 
 func procCall(f func(p *proc) string) func(c *call) result {
 	return func(c *call) result {
-		if p := procs().byOID[c.oid(0)]; p != nil {
+		if p := c.m.proc(c.oid(0)); p != nil {
 			return text(f(p))
 		}
 		return none
@@ -215,7 +215,7 @@ func procCall(f func(p *proc) string) func(c *call) result {
 }
 
 func argDefaultCall(c *call) result {
-	p := procs().byOID[c.oid(0)]
+	p := c.m.proc(c.oid(0))
 	if p == nil {
 		return none
 	}
@@ -259,17 +259,8 @@ func (r *rel) attrNum(num int) *catalog.Column {
 	return nil
 }
 
-// serialCall is NULL for each column that exists: there are no sequences.
-func serialCall(c *call) result {
-	x, err := c.r.relation(c.args[0])
-	if err == nil && x.attr(c.args[1]) == nil {
-		err = errNoColumn(c.args[1], x)
-	}
-	return result{null: true, err: err}
-}
-
 // kindNames are what messages call relations.
-var kindNames = map[byte]string{'r': "table", 'v': "view", 'm': "materialized view", 'i': "index"}
+var kindNames = map[byte]string{'r': "table", 'v': "view", 'm': "materialized view", 'i': "index", 'S': "sequence"}
 
 func describeCall(c *call) result {
 	class, oid, sub := c.oid(0), c.oid(1), c.number(2)
@@ -546,7 +537,7 @@ func typeVisibleCall(c *call) result {
 }
 
 func functionVisibleCall(c *call) result {
-	p := procs().byOID[c.oid(0)]
+	p := c.m.proc(c.oid(0))
 	if p == nil {
 		return none
 	}

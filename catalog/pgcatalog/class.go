@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
@@ -63,6 +64,11 @@ func classes(m *model, _ Env, f *filler) {
 			return 0
 		}
 		return int64(len(rs[i].obj.Checks))
+	})
+	// Foreign keys are triggers in PostgreSQL: psql looks for them then only.
+	f.bool("relhastriggers", func(i int) bool {
+		o := rs[i].obj
+		return o != nil && (len(o.Foreign) > 0 || o.Kind == catalog.KindTable && len(m.snap.References(o.ID)) > 0)
 	})
 	f.bool("relhasrules", func(i int) bool { return rs[i].isView() })
 	f.all(true, "relispopulated")
@@ -186,6 +192,15 @@ func (a attr) hasDefault() bool {
 	return a.rel.kind == 'r' && a.col.Identity == "" && (a.col.Default != "" || a.col.Generated != "")
 }
 
+// shortDefault is a default as it is shown: that of a serial column names its
+// sequence without the schema if that is public.
+func (m *model) shortDefault(text string) string {
+	if rest, ok := strings.CutPrefix(text, "nextval('public."); ok {
+		return "nextval('" + rest
+	}
+	return text
+}
+
 // owner is the object that the relation is of, or of whose table it is an index.
 func (r *rel) owner() *catalog.Object {
 	if r.table != nil {
@@ -218,7 +233,7 @@ func attrdefs(m *model, _ Env, f *filler) {
 	f.oid("oid", func(i int) uint32 { return attrdefOID(i) })
 	f.oid("adrelid", func(i int) uint32 { return ds[i].rel.oid })
 	f.int("adnum", func(i int) int64 { return int64(ds[i].num) })
-	f.text("adbin", func(i int) string { return ds[i].col.Default + ds[i].col.Generated })
+	f.text("adbin", func(i int) string { return m.shortDefault(ds[i].col.Default) + ds[i].col.Generated })
 }
 
 // indexRels are the rows of pg_class that are indexes.

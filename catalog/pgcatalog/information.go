@@ -193,7 +193,7 @@ func infoColumns(m *model, e Env, f *filler) {
 	f.int("ordinal_position", func(i int) int64 { return int64(as[i].num) })
 	f.some("column_default", func(i int) string {
 		if as[i].hasDefault() {
-			return as[i].col.Default
+			return m.shortDefault(as[i].col.Default)
 		}
 		return ""
 	})
@@ -215,8 +215,17 @@ func infoColumns(m *model, e Env, f *filler) {
 	f.some("domain_schema", func(i int) string { return domain(i, typeSchema(typ(i))) })
 	f.some("domain_name", func(i int) string { return domain(i, infoOf(typ(i)).Name) })
 	f.text("dtd_identifier", func(i int) string { return strconv.Itoa(as[i].num) })
-	f.all("NO", "is_self_referencing", "is_identity", "identity_cycle")
-	f.all("NEVER", "is_generated")
+	f.all("NO", "is_self_referencing", "identity_cycle")
+	table := func(i int) bool { return as[i].rel.kind == 'r' }
+	f.text("is_identity", func(i int) string { return yesNo(table(i) && as[i].col.Identity != "") })
+	f.some("identity_generation", func(i int) string { return strings.ToUpper(as[i].col.Identity) })
+	f.text("is_generated", func(i int) string {
+		if table(i) && as[i].col.Generated != "" {
+			return "ALWAYS"
+		}
+		return "NEVER"
+	})
+	f.some("generation_expression", func(i int) string { return as[i].col.Generated })
 	f.text("is_updatable", func(i int) string { return yesNo(as[i].rel.insertable()) })
 }
 

@@ -53,6 +53,8 @@ type Env interface {
 	SearchPath() []string
 	Settings() []Setting
 	Rows(id plan.ObjectID) float64
+	// LastValue is the value that a sequence gave last, and whether it gave any.
+	LastValue(o *catalog.Object) (int64, bool)
 	Started() time.Time
 	Now() time.Time
 	Sessions() []Session

@@ -33,7 +33,8 @@ func init() {
 type proc struct {
 	oid                uint32
 	name               string
-	kind               byte // 'f', 'a', 'w'
+	nsp                string // "" for those that come with the server
+	kind               byte   // 'f', 'a', 'w'
 	lang               uint32
 	cost, rows         float64
 	variadic           uint32
@@ -49,6 +50,9 @@ type proc struct {
 
 // schema is where the function is: the helpers of information_schema begin with _pg_.
 func (p *proc) schema() string {
+	if p.nsp != "" {
+		return p.nsp
+	}
 	if strings.HasPrefix(p.name, "_pg_") {
 		return catalog.SchemaInformation
 	}
@@ -227,7 +231,7 @@ func supportProc(name string) uint32 {
 }
 
 func pgProcs(m *model, _ Env, f *filler) {
-	ps := procs().list
+	ps := append(slices.Clip(procs().list), m.userProcs()...)
 	f.n = len(ps)
 	f.oid("oid", func(i int) uint32 { return ps[i].oid })
 	f.text("proname", func(i int) string { return ps[i].name })

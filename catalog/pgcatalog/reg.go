@@ -30,11 +30,11 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 	case types.OIDRegtype:
 		return r.typeName(m, oid)
 	case types.OIDRegproc:
-		if p := procs().byOID[oid]; p != nil {
+		if p := m.proc(oid); p != nil {
 			return procName(p), true
 		}
 	case types.OIDRegprocedure:
-		if p := procs().byOID[oid]; p != nil {
+		if p := m.proc(oid); p != nil {
 			name := quoteIdent(p.name) + "(" + typeList(p.args) + ")"
 			if p.schema() != catalog.SchemaPgCatalog {
 				name = p.schema() + "." + name
@@ -103,7 +103,7 @@ func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 }
 
 func procName(p *proc) string {
-	if len(procs().byName[p.name]) > 1 || p.schema() != catalog.SchemaPgCatalog {
+	if p.nsp == "" && len(procs().byName[p.name]) > 1 || p.schema() != catalog.SchemaPgCatalog {
 		return p.schema() + "." + quoteIdent(p.name)
 	}
 	return quoteIdent(p.name)

@@ -62,6 +62,11 @@ func (m *model) descriptions() []description {
 			}
 		}
 	}
+	for _, c := range m.constraints() {
+		if c.comment != "" {
+			out = append(out, description{c.oid, oidPgConstr, 0, c.comment})
+		}
+	}
 	return out
 }
 
@@ -107,6 +112,14 @@ func (m *model) depends() []depend {
 		add(oidPgType, r.arrayType, oidPgType, r.rowType, 0, 'i')
 		add(oidPgType, r.rowType, oidPgClass, r.oid, 0, 'i')
 		add(oidPgClass, r.oid, oidPgNamespace, r.nsp, 0, 'n')
+		if d := r.obj.Sequence; d != nil && d.Table != 0 && m.byID[d.Table] != nil {
+			t := m.byID[d.Table]
+			kind := byte('a')
+			if d.Identity {
+				kind = 'i'
+			}
+			add(oidPgClass, r.oid, oidPgClass, t.oid, t.obj.Column(d.Column)+1, kind)
+		}
 		if p := m.snap.ByID(r.obj.Parent); p != nil {
 			add(oidPgClass, r.oid, oidPgClass, p.OID, 0, 'a')
 		}
