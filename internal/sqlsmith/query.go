@@ -2,6 +2,7 @@ package sqlsmith
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,8 @@ type Query struct {
 	Columns int
 	// Ordered: its rows come in one order.
 	Ordered bool
-	// Wrong: something in it was made wrong on purpose.
-	Wrong bool
+	// Wrong is how much in it was made wrong on purpose.
+	Wrong int
 }
 
 // Query writes a query.
@@ -168,7 +169,7 @@ func (g *Gen) grouped(depth int, ts []Type) string {
 		e := g.compound(t, 1, func(t Type) string { return g.leaf(t) })
 		g.local = false
 		// (PostgreSQL does not sort by a constant key that a grouping set leaves out.)
-		if strings.Contains(e, ".") {
+		if namesColumn.MatchString(e) {
 			keys = append(keys, ref{e, t})
 		}
 	}
@@ -213,6 +214,9 @@ func (g *Gen) grouped(depth int, ts []Type) string {
 	}
 	return "SELECT " + g.choose("", "", "", "DISTINCT ") + strings.Join(out, ", ") + f.sql + where + by + having
 }
+
+// namesColumn finds a column of some item of FROM.
+var namesColumn = regexp.MustCompile(`\bt\d+\.`)
 
 // plainRefs are the keys that are columns and not expressions.
 func plainRefs(keys scope) scope {

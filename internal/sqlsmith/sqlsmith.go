@@ -74,7 +74,7 @@ type Gen struct {
 }
 
 // slipped says what was done wrong on purpose in the last query.
-type slipped struct{ wrong bool }
+type slipped struct{ wrong int }
 
 // scope is what can be referred to.
 type scope []ref
@@ -150,11 +150,17 @@ func (g *Gen) Change() string {
 		var sets []string
 		for _, i := range g.rng.Perm(len(t.Columns))[:1+g.rng.IntN(2)] {
 			c := t.Columns[i]
+			if t.Key && i == 0 {
+				continue // PostgreSQL checks keys row by row, in whatever order
+			}
 			v := g.literal(c.Type)
 			if g.pick(3) {
 				v = g.expr(c.Type, 1)
 			}
 			sets = append(sets, c.Name+" = "+v)
+		}
+		if len(sets) == 0 {
+			break
 		}
 		return "UPDATE " + t.Name + " SET " + strings.Join(sets, ", ") + " WHERE " + g.cond(1)
 	case 4:
@@ -212,7 +218,7 @@ func (g *Gen) typ() Type { return scalarTypes[g.rng.IntN(len(scalarTypes))] }
 // slip is true where something wrong is to be written.
 func (g *Gen) slip() bool {
 	if g.Slips > 0 && g.rng.IntN(1000) < g.Slips {
-		g.wrong = true
+		g.wrong++
 		return true
 	}
 	return false

@@ -495,16 +495,10 @@ func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.Joi
 			if x.Index == m.right.index {
 				from = m.right
 			}
-			c.tableOID, c.attNum, c.table = from.tableOID, from.attNum, from.table
-			for _, in := range item.entries {
-				for i := range in.columns {
-					if &in.columns[i] == from && c.table == "" {
-						c.table = in.name
-					}
-				}
-			}
+			c.tableOID, c.attNum, c.table = from.tableOID, from.attNum, tableOf(item.entries, from)
 		} else {
 			c.index = arity + len(extra)
+			c.table = tableOf(item.entries, m.left)
 			extra = append(extra, m.value)
 			cols = append(cols, plan.Column{Name: m.name, Type: c.typ})
 		}
@@ -513,6 +507,21 @@ func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.Joi
 	}
 	item.rel = extend(item.rel, extra, cols)
 	item.entries = append([]*entry{e}, item.entries...)
+}
+
+// tableOf is the relation that a column of one of the entries is of.
+func tableOf(entries []*entry, c *entryColumn) string {
+	if c.table != "" {
+		return c.table
+	}
+	for _, e := range entries {
+		for i := range e.columns {
+			if &e.columns[i] == c {
+				return e.name
+			}
+		}
+	}
+	return ""
 }
 
 // aliasJoin makes one entry of a join that has an alias.

@@ -266,12 +266,12 @@ func (sel *selectState) compute() error {
 // after grouping: what the select list and all that it refers to consist of.
 func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 	var ptrs []*expr.Expr
-	// The arguments of window functions where the calls stand, as PostgreSQL
-	// reports mistakes.
-	done := make([]bool, len(sel.windows))
-	args := func(i int) {
-		if w := &sel.windows[i]; !done[i] {
-			done[i] = true
+	// The arguments of window and set-returning functions where the calls stand,
+	// as PostgreSQL reports mistakes.
+	windows, srfs := make([]bool, len(sel.windows)), make([]bool, len(sel.srfs))
+	window := func(i int) {
+		if w := &sel.windows[i]; !windows[i] {
+			windows[i] = true
 			for j := range w.call.Args {
 				ptrs = append(ptrs, &w.call.Args[j])
 			}
@@ -280,10 +280,25 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 			}
 		}
 	}
+	srf := func(i int) {
+		if !srfs[i] {
+			srfs[i] = true
+			for j := range sel.srfs[i].args {
+				ptrs = append(ptrs, &sel.srfs[i].args[j])
+			}
+		}
+	}
 	for i := range sel.items {
 		expr.Walk(sel.items[i].expr, func(e expr.Expr) bool {
-			if c, ok := e.(*expr.Column); ok && c.Index >= windowBase && c.Index < srfBase {
-				args(c.Index - windowBase)
+			c, ok := e.(*expr.Column)
+			switch {
+			case !ok || c.Index < windowBase:
+			case c.Index < srfBase:
+				window(c.Index - windowBase)
+			default:
+				if k := sel.srfAt(c.Index - srfBase); k >= 0 {
+					srf(k)
+				}
 			}
 			return true
 		})
@@ -293,12 +308,10 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 		ptrs = append(ptrs, &sel.qualify)
 	}
 	for i := range sel.windows {
-		args(i)
+		window(i)
 	}
 	for i := range sel.srfs {
-		for j := range sel.srfs[i].args {
-			ptrs = append(ptrs, &sel.srfs[i].args[j])
-		}
+		srf(i)
 	}
 	for _, n := range sel.stmt.WindowClause { // also those that no call uses
 		ptrs = append(ptrs, sel.named[n.GetWindowDef().Name].exprs()...)
@@ -315,6 +328,11 @@ func (sel *selectState) everyExpr(f func(*expr.Expr) error) error {
 		}
 	}
 	return nil
+}
+
+// srfAt is the set-returning function that a placeholder stands for.
+func (sel *selectState) srfAt(at int) int {
+	return slices.IndexFunc(sel.srfs, func(c srfCall) bool { return at >= c.first && at < c.first+len(c.cols) })
 }
 
 // exprs are the expressions of a window, the order before the partitioning, as

@@ -118,13 +118,14 @@ func AppendOnly(r Rel) bool {
 				return false
 			}
 		}
-		return true
+		return r.All || allBitEqual(r.Cols)
 	case *Project:
 		return AppendOnly(r.Input)
 	case *Filter:
 		return AppendOnly(r.Input)
 	case *Distinct:
-		return AppendOnly(r.Input)
+		// Of equal rows that do not look the same, another one may be shown later.
+		return AppendOnly(r.Input) && allBitEqual(r.Columns())
 	case *FlatMap:
 		return AppendOnly(r.Input)
 	case *Assert:
@@ -135,6 +136,15 @@ func AppendOnly(r Rel) bool {
 		return r.AppendOnly
 	}
 	return false
+}
+
+func allBitEqual(cols []Column) bool {
+	for _, c := range cols {
+		if !BitEqual(c.Type) {
+			return false
+		}
+	}
+	return true
 }
 
 func upTo(n int) []int {
