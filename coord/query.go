@@ -198,7 +198,7 @@ type reader struct {
 	// exist only while the statement runs.
 	writes []tableWrite
 	given  map[plan.ObjectID]*columnar.Batch
-	sum    *plan.Get // to be read consolidated
+	sum    []plan.ObjectID // to be read consolidated
 }
 
 // give adds a relation that exists only while the statement runs.
@@ -385,7 +385,7 @@ func (r *reader) Positive(get *plan.Get) bool {
 	if slices.ContainsFunc(r.writes, func(w tableWrite) bool { return w.id == get.ID }) {
 		return false
 	}
-	r.sum = get
+	r.sum = append(r.sum, get.ID)
 	return true
 }
 
@@ -422,7 +422,7 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 			}
 		} else if sn := r.snaps[get.ID]; sn != nil {
 			more, scan := true, sn.Scan
-			if r.sum == get {
+			if slices.Contains(r.sum, get.ID) {
 				scan = sn.ScanConsolidated
 			}
 			scan(func(d *dataflow.Delta) bool {

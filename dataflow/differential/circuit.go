@@ -38,6 +38,9 @@ type Options struct {
 	// Stopped, if set, says that nobody wants the result any more. Joins ask
 	// it from time to time, from many goroutines, and then leave off.
 	Stopped func() bool
+	// Portion is about how many bytes a join makes in a circuit that runs once
+	// before they are passed on; 0 is 32 MiB.
+	Portion int
 	// Made, if set, is told the bytes of what operators emit.
 	Made func(bytes int)
 }
@@ -184,6 +187,10 @@ func (c *Circuit) run(n *Node) {
 	}
 	c.x.node = n
 	n.op.Step(&c.x)
+	n.emptyInputs()
+}
+
+func (n *Node) emptyInputs() {
 	for i, in := range n.in {
 		clear(in)
 		n.in[i] = in[:0]

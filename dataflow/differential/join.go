@@ -157,6 +157,7 @@ type pairs struct {
 	cols  []columnar.Builder
 	diffs []dataflow.Diff // nil while all are 1
 	n     int             // rows in cols
+	made  int             // bytes sent
 }
 
 func newPairs(p *pairing, out *Emitter) *pairs {
@@ -342,4 +343,7 @@ func (p *pairing) sendTo(out *Emitter, d *dataflow.Delta) {
 	p.o.Map.Apply(d, func(d *dataflow.Delta) { out.Emit(0, d) }, func(d *dataflow.Delta) { out.Emit(1, d) })
 }
 
-func (w *pairs) send(d *dataflow.Delta) { w.sendTo(w.out, d) }
+func (w *pairs) send(d *dataflow.Delta) {
+	w.made += d.MemSize()
+	w.sendTo(w.out, d)
+}

@@ -2,6 +2,8 @@ package differential
 
 import (
 	"math/bits"
+	"runtime"
+	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
@@ -36,24 +38,60 @@ func (j *onceJoin) Step(x *Context) {
 	t.list.prepare(j.o, j.left, build == j.l)
 	probe := other.list()
 	probe.prepare(j.o, j.left, build != j.l)
-	x.each(len(probe.deltas), rows, func(i int, out *Emitter) {
-		w := newPairs(j.pairing, out)
-		j.inner(w, t, probe, i, build == j.l)
-		w.flush()
-	})
+	j.inner(x, t, probe, rows, build == j.l)
 }
 
-// inner outputs the pairs of the rows of delta i of the probe side.
-func (j *onceJoin) inner(w *pairs, t *joinTable, probe *deltaList, i int, buildIsLeft bool) {
-	p := newTableProbe(t, probe, i, !j.o.NullSafe)
-	for !w.leftOff() && p.next() {
+// inner outputs the pairs, in portions: some deltas of the probe side at a time,
+// each until it has made much.
+func (j *onceJoin) inner(x *Context, t *joinTable, probe *deltaList, rows int, buildIsLeft bool) {
+	parts := 4 * runtime.GOMAXPROCS(0)
+	var open []*tableProbe
+	made := 0
+	for next := 0; (next < len(probe.deltas) || len(open) > 0) && !j.leftOff(); {
+		for ; len(open) < parts && next < len(probe.deltas); next++ {
+			open = append(open, newTableProbe(t, probe, next, !j.o.NullSafe))
+		}
+		sizes := make([]int, len(open))
+		x.each(len(open), rows, func(i int, out *Emitter) {
+			w := newPairs(j.pairing, out)
+			if j.some(w, open[i], t, probe, buildIsLeft, x.c.portion()) {
+				open[i].close()
+				open[i] = nil
+			}
+			w.flush()
+			sizes[i] = w.made
+		})
+		open = slices.DeleteFunc(open, func(p *tableProbe) bool { return p == nil })
+		for _, n := range sizes {
+			made += n
+		}
+		if made >= x.c.portion() {
+			x.drain()
+			made = 0
+		}
+	}
+	for _, p := range open {
+		p.close()
+	}
+}
+
+// some outputs pairs of a probe until there are none, which it reports, or they
+// are enough for once.
+func (j *onceJoin) some(w *pairs, p *tableProbe, t *joinTable, probe *deltaList, buildIsLeft bool, portion int) (all bool) {
+	for !w.leftOff() {
+		if w.made >= portion {
+			return false
+		}
+		if !p.next() {
+			return true
+		}
 		b, o := side{t.list, p.addrs}, side{probe, p.rows}
 		if !buildIsLeft {
 			b, o = o, b
 		}
 		w.emit(b, o)
 	}
-	p.close()
+	return true
 }
 
 // half outputs the rows of delta i of the left that have a match, or not.

@@ -82,7 +82,8 @@ func (r *reduce) Step(x *Context) {
 	cut := x.scatter(in, r.plan.keyCols)
 	x.ForEach(rows, func(i int, out *Emitter) {
 		global := r.plan.opts.Global && i == 0
-		if cut.rows(i) == 0 && (!global || r.part(i).started) {
+		absorbed := r.parts[i] != nil && len(r.parts[i].touched) > 0
+		if cut.rows(i) == 0 && !absorbed && (!global || r.part(i).started) {
 			return
 		}
 		s := r.part(i)

@@ -5,6 +5,7 @@ package render
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
@@ -200,16 +201,13 @@ func (r *run) circuit(rel plan.Rel) (err error) {
 		return err
 	}
 	defer df.Circuit.Close()
-	defer func() {
-		if p := recover(); p != nil {
-			a, ok := p.(abandoned)
-			if !ok {
-				panic(p)
-			}
-			err = a.err
+	out := &result{run: r, kinds: kindsOf(df.Columns), positive: r.positive(rel)}
+	errs := df.Circuit.Output(df.Errs)
+	df.Circuit.Sink(df.Oks, func(d *dataflow.Delta) {
+		if err := out.add(d); err != nil || out.enough() {
+			panic(abandoned{err})
 		}
-	}()
-	oks, errs := df.Circuit.Output(df.Oks), df.Circuit.Output(df.Errs)
+	})
 	df.Start()
 	for _, im := range df.Imports {
 		for d, err := range r.source(im.Get) {
@@ -219,17 +217,48 @@ func (r *run) circuit(rel plan.Rel) (err error) {
 			im.Input.Push(d)
 		}
 	}
-	df.Circuit.Step(0)
+	if err := step(df.Circuit); err != nil {
+		return err
+	}
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
-	out := &result{run: r, kinds: kindsOf(df.Columns), errs: errs.Take()}
-	for _, d := range oks.Take() {
-		if err := out.add(d); err != nil {
-			return err
-		}
-	}
+	out.errs = errs.Take()
 	return out.finish()
+}
+
+// step runs a circuit's one step. It may be abandoned, with or without an error.
+func step(c *differential.Circuit) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a, ok := p.(abandoned)
+			if !ok {
+				panic(p)
+			}
+			err = a.err
+		}
+	}()
+	c.Step(0)
+	return nil
+}
+
+// positive says that no row of a plan's result has a negative diff, nor any on
+// the way to it, so that a row that has come stays.
+func (r *run) positive(rel plan.Rel) bool {
+	switch n := rel.(type) {
+	case *plan.Get:
+		p, knows := r.reader.(PositiveReader)
+		return n.AppendOnly || knows && p.Positive(n)
+	case *plan.Constant:
+		return !slices.ContainsFunc(n.Diffs, func(d dataflow.Diff) bool { return d < 0 })
+	case *plan.Project:
+		return r.positive(n.Input)
+	case *plan.Filter:
+		return r.positive(n.Input)
+	case *plan.Join:
+		return n.Kind == plan.JoinInner && r.positive(n.Left) && r.positive(n.Right)
+	}
+	return false
 }
 
 // result collects what a run computes. Rows whose diffs may still cancel wait

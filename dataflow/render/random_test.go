@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/internal/datadriven"
 	"github.com/streamdb/streamdb/internal/oracle"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -308,6 +309,7 @@ func (g *sqlGen) query() string {
 // genDB is the tables of the random queries.
 func genDB(t testing.TB) (*db, []string) {
 	d := newDB()
+	d.memory = &render.Memory{Sort: 1 << 30, Portion: 1} // joins pass on what they make at once
 	setup := []string{
 		"CREATE TABLE r (a int, b int, s text, n numeric); CREATE TABLE q (a int, b int, s text, n numeric); CREATE TABLE p (a int PRIMARY KEY, b int NOT NULL, s text, n numeric NOT NULL)",
 		"INSERT INTO r VALUES (0, 1, 'x', 1), (1, 1, 'x', 1.0), (1, 1, 'x', 1.0), (1, 2, NULL, 1.00), (2, NULL, 'y', NULL), (NULL, 0, 'y', 0.5), (NULL, NULL, NULL, NULL), (3, 3, 'z', -0.5)",

@@ -91,7 +91,7 @@ func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
 		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once, Poll: opts.poll, Stopped: opts.stopped,
 	}
 	if opts.Memory != nil {
-		co.Made = opts.Memory.Made
+		co.Made, co.Portion = opts.Memory.Made, opts.Memory.Portion
 	}
 	df := &Dataflow{Circuit: differential.New(co)}
 	if s, ok := rel.(*plan.Sort); ok {

@@ -14,6 +14,9 @@ type Memory struct {
 	Sort int64
 	// Temp makes a file for them, which has no name any more.
 	Temp func() (*os.File, error)
+	// Portion is about how many bytes of joined rows are made before they are
+	// passed on; 0 is the default.
+	Portion int
 	// Made is told the bytes of rows as they are made; from many goroutines.
 	Made func(bytes int)
 }

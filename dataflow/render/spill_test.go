@@ -18,7 +18,7 @@ func TestSortSpills(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	files := 0
+	files, plain := 0, d.memory
 	memory := &render.Memory{Sort: 1 << 10, Temp: func() (*os.File, error) {
 		files++
 		return os.CreateTemp(t.TempDir(), "run")
@@ -33,7 +33,7 @@ func TestSortSpills(t *testing.T) {
 			before := files
 			d.memory = memory
 			got, err := d.query(sql)
-			d.memory = nil
+			d.memory = plain
 			if err != nil {
 				t.Fatal(err)
 			}
