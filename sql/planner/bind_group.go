@@ -509,18 +509,26 @@ func (r *regrouper) rewrite(e expr.Expr) expr.Expr {
 		if e.Index >= windowBase {
 			return e
 		}
-		r.ungrouped(e, "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function")
+		r.ungrouped(e, ungroupedColumn)
 		return e
 	case *expr.Subquery:
-		return mapRefs(e, func(c *expr.Column) expr.Expr { return c }, func(c *expr.OuterColumn, level int) expr.Expr {
-			if c.Depth != level {
-				return c
+		outer := func(format string) outerFunc {
+			return func(c *expr.OuterColumn, level int) expr.Expr {
+				if c.Depth != level+1 {
+					return c
+				}
+				return r.outer(c, format)
 			}
-			return r.outer(c)
-		})
+		}
+		c := *e
+		c.Test = mapOuterExpr(e.Test, 0, outer(ungroupedColumn))
+		c.Rel = mapOuter(e.Rel.(plan.Rel), 0, outer("subquery uses ungrouped column \"%s\" from outer query"))
+		return &c
 	}
 	return expr.MapChildren(e, r.rewrite)
 }
+
+const ungroupedColumn = "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function"
 
 func isConstant(e expr.Expr) bool {
 	_, ok := e.(*expr.Const)
@@ -546,7 +554,7 @@ func (r *regrouper) after(index int) (int, bool) {
 }
 
 // outer rewrites a reference from inside a subquery.
-func (r *regrouper) outer(c *expr.OuterColumn) expr.Expr {
+func (r *regrouper) outer(c *expr.OuterColumn, format string) expr.Expr {
 	at := func(i int) expr.Expr {
 		return &expr.OuterColumn{Depth: c.Depth, Index: i, Typ: c.Typ, Name: c.Name}
 	}
@@ -561,7 +569,7 @@ func (r *regrouper) outer(c *expr.OuterColumn) expr.Expr {
 			return at(i)
 		}
 	}
-	r.ungrouped(c, "subquery uses ungrouped column \"%s\" from outer query")
+	r.ungrouped(c, format)
 	return c
 }
 

@@ -243,8 +243,5 @@ func (z *qualifier) windowed(ref *pg.ColumnRef, ctes []string) {
 	if ref == nil || len(ref.Fields) != 1 {
 		return
 	}
-	n := &pg.RangeVar{Relname: ref.Fields[0].GetString_().GetSval()}
-	if z.relation(n, ctes); n.Schemaname != "" {
-		ref.Fields = []*pg.Node{pg.MakeStrNode(n.Schemaname), pg.MakeStrNode(n.Relname)}
-	}
+	z.relation(&pg.RangeVar{Relname: ref.Fields[0].GetString_().GetSval(), Location: ref.Location}, ctes)
 }
