@@ -304,7 +304,7 @@ func keyOrder(parent *catalog.Object, ref, cols []int) (orderedRef, orderedCols 
 	return ref, cols
 }
 
-// constraintSQL writes a foreign key as a table constraint.
+// foreignSQL writes a foreign key as a table constraint.
 func foreignSQL(cat *catalog.Snapshot, o *catalog.Object, f *catalog.ForeignKey) string {
 	parent := cat.ByID(f.RefTable)
 	if f.RefTable == o.ID {

@@ -347,9 +347,28 @@ type restart struct {
 	value *int64 // nil: the start value
 }
 
+// sequenceClauses are the options of CREATE or ALTER SEQUENCE by name.
+type sequenceClauses map[string]*pg.DefElem
+
+// number is the value of an option; false if it is not given, or as NO.
+func (c sequenceClauses) number(name string) (int64, bool, error) {
+	e := c[name]
+	if e == nil || e.Arg == nil {
+		return 0, false, nil
+	}
+	if f := e.Arg.GetFloat(); f != nil {
+		n, err := strconv.ParseInt(f.Fval, 10, 64)
+		if err != nil {
+			return 0, false, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type bigint", f.Fval)
+		}
+		return n, true, nil
+	}
+	return int64(e.Arg.GetInteger().GetIval()), true, nil
+}
+
 // sequenceOptions applies the options of CREATE and ALTER SEQUENCE.
 func sequenceOptions(d *catalog.Sequence, opts []*pg.Node, create bool) (r restart, err error) {
-	given := map[string]*pg.DefElem{}
+	given := sequenceClauses{}
 	for _, x := range opts {
 		e := x.GetDefElem()
 		if given[e.Defname] != nil {
@@ -360,21 +379,7 @@ func sequenceOptions(d *catalog.Sequence, opts []*pg.Node, create bool) (r resta
 	if d.Increment == 0 {
 		d.Increment = 1
 	}
-	number := func(name string) (int64, bool, error) {
-		e := given[name]
-		if e == nil || e.Arg == nil {
-			return 0, false, nil
-		}
-		if f := e.Arg.GetFloat(); f != nil {
-			n, err := strconv.ParseInt(f.Fval, 10, 64)
-			if err != nil {
-				return 0, false, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type bigint", f.Fval)
-			}
-			return n, true, nil
-		}
-		return int64(e.Arg.GetInteger().GetIval()), true, nil
-	}
-	if n, ok, err := number("increment"); err != nil {
+	if n, ok, err := given.number("increment"); err != nil {
 		return r, err
 	} else if ok {
 		if n == 0 {
@@ -385,58 +390,13 @@ func sequenceOptions(d *catalog.Sequence, opts []*pg.Node, create bool) (r resta
 	if e := given["cycle"]; e != nil {
 		d.Cycle = e.Arg.GetBoolean().GetBoolval()
 	}
-	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
-	switch d.Type.OID {
-	case types.OIDInt2:
-		lo, hi = math.MinInt16, math.MaxInt16
-	case types.OIDInt4:
-		lo, hi = math.MinInt32, math.MaxInt32
-	}
-	for _, b := range []struct {
-		name  string
-		at    *int64
-		def   int64
-		limit string
-	}{{"maxvalue", &d.Max, hi, "MAXVALUE"}, {"minvalue", &d.Min, 1, "MINVALUE"}} {
-		if d.Increment < 0 {
-			b.def = -1
-			if b.name == "minvalue" {
-				b.def = lo
-			}
-		}
-		n, ok, err := number(b.name)
-		switch {
-		case err != nil:
-			return r, err
-		case ok && (n < lo || n > hi):
-			return r, pgerror.New(pgerror.InvalidParameterValue, "%s (%d) is out of range for sequence data type %s", b.limit, n, typeName(d.Type))
-		case ok:
-			*b.at = n
-		case create || given[b.name] != nil:
-			*b.at = b.def
-		}
-	}
-	if d.Min >= d.Max {
-		return r, pgerror.New(pgerror.InvalidParameterValue, "MINVALUE (%d) must be less than MAXVALUE (%d)", d.Min, d.Max)
-	}
-	n, ok, err := number("start")
-	switch {
-	case err != nil:
+	if err := given.bounds(d, create); err != nil {
 		return r, err
-	case ok:
-		d.Start = n
-	case create && d.Increment > 0:
-		d.Start = d.Min
-	case create:
-		d.Start = d.Max
 	}
-	if d.Start < d.Min {
-		return r, pgerror.New(pgerror.InvalidParameterValue, "START value (%d) cannot be less than MINVALUE (%d)", d.Start, d.Min)
+	if err := given.start(d, create); err != nil {
+		return r, err
 	}
-	if d.Start > d.Max {
-		return r, pgerror.New(pgerror.InvalidParameterValue, "START value (%d) cannot be greater than MAXVALUE (%d)", d.Start, d.Max)
-	}
-	if n, ok, err := number("cache"); err != nil {
+	if n, ok, err := given.number("cache"); err != nil {
 		return r, err
 	} else if ok {
 		if n <= 0 {
@@ -444,21 +404,84 @@ func sequenceOptions(d *catalog.Sequence, opts []*pg.Node, create bool) (r resta
 		}
 		d.Cache = n
 	}
-	if e := given["restart"]; e != nil {
-		r.given = true
-		if n, ok, err := number("restart"); err != nil {
-			return r, err
-		} else if ok {
-			r.value = &n
-			if n < d.Min {
-				return r, pgerror.New(pgerror.InvalidParameterValue, "RESTART value (%d) cannot be less than MINVALUE (%d)", n, d.Min)
-			}
-			if n > d.Max {
-				return r, pgerror.New(pgerror.InvalidParameterValue, "RESTART value (%d) cannot be greater than MAXVALUE (%d)", n, d.Max)
-			}
+	return given.restart(d)
+}
+
+// bounds applies MINVALUE and MAXVALUE.
+func (c sequenceClauses) bounds(d *catalog.Sequence, create bool) error {
+	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
+	switch d.Type.OID {
+	case types.OIDInt2:
+		lo, hi = math.MinInt16, math.MaxInt16
+	case types.OIDInt4:
+		lo, hi = math.MinInt32, math.MaxInt32
+	}
+	least, most := int64(1), hi
+	if d.Increment < 0 {
+		least, most = lo, -1
+	}
+	for _, b := range []struct {
+		name, word string
+		at         *int64
+		def        int64
+	}{{"maxvalue", "MAXVALUE", &d.Max, most}, {"minvalue", "MINVALUE", &d.Min, least}} {
+		n, ok, err := c.number(b.name)
+		switch {
+		case err != nil:
+			return err
+		case ok && (n < lo || n > hi):
+			return pgerror.New(pgerror.InvalidParameterValue, "%s (%d) is out of range for sequence data type %s", b.word, n, typeName(d.Type))
+		case ok:
+			*b.at = n
+		case create || c[b.name] != nil:
+			*b.at = b.def
 		}
 	}
-	return r, nil
+	if d.Min >= d.Max {
+		return pgerror.New(pgerror.InvalidParameterValue, "MINVALUE (%d) must be less than MAXVALUE (%d)", d.Min, d.Max)
+	}
+	return nil
+}
+
+// start applies START.
+func (c sequenceClauses) start(d *catalog.Sequence, create bool) error {
+	n, ok, err := c.number("start")
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		d.Start = n
+	case create && d.Increment > 0:
+		d.Start = d.Min
+	case create:
+		d.Start = d.Max
+	}
+	return within(d, "START", d.Start)
+}
+
+// within checks a value against the bounds of a sequence.
+func within(d *catalog.Sequence, what string, n int64) error {
+	if n < d.Min {
+		return pgerror.New(pgerror.InvalidParameterValue, "%s value (%d) cannot be less than MINVALUE (%d)", what, n, d.Min)
+	}
+	if n > d.Max {
+		return pgerror.New(pgerror.InvalidParameterValue, "%s value (%d) cannot be greater than MAXVALUE (%d)", what, n, d.Max)
+	}
+	return nil
+}
+
+// restart reads RESTART.
+func (c sequenceClauses) restart(d *catalog.Sequence) (r restart, err error) {
+	if c["restart"] == nil {
+		return r, nil
+	}
+	r.given = true
+	n, ok, err := c.number("restart")
+	if err != nil || !ok {
+		return r, err
+	}
+	r.value = &n
+	return r, within(d, "RESTART", n)
 }
 
 // sequenceType applies AS.

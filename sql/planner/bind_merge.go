@@ -194,11 +194,10 @@ func (g *merger) insertAction(w *pg.MergeWhenClause) ([]expr.Expr, error) {
 // finish makes the plan: the action of each row first, then the new rows of
 // those that have one.
 func (g *merger) finish() {
-	cols := g.rel.Columns()
 	number := plan.Column{Name: "action", Type: types.Int4}
 	choose := &expr.Case{Whens: g.whens, Else: int32Const(0), Typ: types.Int4}
 	rel := extend(g.rel, []expr.Expr{choose}, []plan.Column{number})
-	cols = rel.Columns()
+	cols := rel.Columns()
 	at := len(cols) - 1
 	is := func(k int) expr.Expr {
 		e, err := expr.NewOp("=", plan.RefTo(cols, at), int32Const(int32(k)), 0)

@@ -264,7 +264,7 @@ func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (ex
 	switch {
 	case fn.Set:
 		return nil, pgerror.Unsupported("a set-returning SQL function outside of FROM").At(pos)
-	case fn.Table != nil && len(fn.Table) > 1, fn.Returns.OID == types.OIDRecord:
+	case len(fn.Table) > 1, fn.Returns.OID == types.OIDRecord:
 		return nil, pgerror.Unsupported("a SQL function that returns a row outside of FROM").At(pos)
 	}
 	bq, err := x.functionBody(o, true)
