@@ -37,7 +37,11 @@ func (s *Session) utilityColumns(p *prepared) ([]pgwire.Column, error) {
 		cols, _, err := s.show(n)
 		return cols, err
 	case *parser.Explain:
-		return textColumns("QUERY PLAN"), nil
+		cols := textColumns("QUERY PLAN")
+		if n.Format == "json" {
+			cols[0].Type = types.JSON
+		}
+		return cols, nil
 	case *parser.Subscribe:
 		return s.subscribeColumns(p, n)
 	case *parser.Fetch:
@@ -84,7 +88,12 @@ func (s *Session) execInfo(ctx context.Context, p *prepared, w pgwire.ResultWrit
 	case *parser.Explain:
 		var text string
 		text, err = s.explain(ctx, p, n)
-		for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		text = strings.TrimRight(text, "\n")
+		lines := []string{text}
+		if n.Format != "json" { // a document is one value
+			lines = strings.Split(text, "\n")
+		}
+		for _, l := range lines {
 			rows = append(rows, []string{l})
 		}
 	}
