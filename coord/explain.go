@@ -17,21 +17,24 @@ import (
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
-// explain shows the plan of a statement or of a view.
+// explain shows the plan of a statement or of a view, in the format asked for.
 func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {
 	switch n.Format {
 	case "", "text", "verbose text":
+		return s.explainText(ctx, p, n)
 	case "json":
 		text := *n
-		text.Format, text.Verbose = "", false
-		out, err := s.explain(ctx, p, &text)
+		text.Verbose = false
+		out, err := s.explainText(ctx, p, &text)
 		if err != nil {
 			return "", err
 		}
 		return planJSON(out)
-	default:
-		return "", pgerror.Unsupported("EXPLAIN (FORMAT " + strings.ToUpper(n.Format) + ")")
 	}
+	return "", pgerror.Unsupported("EXPLAIN (FORMAT " + strings.ToUpper(n.Format) + ")")
+}
+
+func (s *Session) explainText(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {
 	if n.View != nil {
 		o, err := s.find(&ddlState{cat: s.snapshot()}, n.ViewKind, *n.View)
 		if err != nil {

@@ -86,15 +86,8 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 		return pgerror.New(pgerror.InvalidRecursion,
 			"recursive query \"%s\" does not have the form non-recursive-term UNION [ALL] recursive-term", c.name).At(pos)
 	}
-	switch {
-	case len(q.SortClause) > 0:
-		return notImplemented("ORDER BY").At(b.pos(nodeLocation(q.SortClause[0])))
-	case q.LimitOffset != nil:
-		return notImplemented("OFFSET").At(b.pos(nodeLocation(q.LimitOffset)))
-	case len(q.LockingClause) > 0:
-		return notImplemented("FOR UPDATE/SHARE")
-	case q.LimitCount != nil:
-		return notImplemented("LIMIT").At(b.pos(nodeLocation(q.LimitCount)))
+	if err := b.plainUnion(q); err != nil {
+		return err
 	}
 	if q.WithClause != nil {
 		var err error
@@ -212,6 +205,21 @@ func (b *binder) linear(r plan.Rel, id int, set bool) bool {
 	ok := true
 	plan.Children(r, func(c plan.Rel) { ok = ok && b.linear(c, id, set) })
 	return ok
+}
+
+// plainUnion refuses the clauses that may not follow the UNION of a recursive query.
+func (b *binder) plainUnion(q *pg.SelectStmt) error {
+	switch {
+	case len(q.SortClause) > 0:
+		return notImplemented("ORDER BY").At(b.pos(nodeLocation(q.SortClause[0])))
+	case q.LimitOffset != nil:
+		return notImplemented("OFFSET").At(b.pos(nodeLocation(q.LimitOffset)))
+	case q.LimitCount != nil:
+		return notImplemented("LIMIT").At(b.pos(nodeLocation(q.LimitCount)))
+	case len(q.LockingClause) > 0:
+		return notImplemented("FOR UPDATE/SHARE")
+	}
+	return nil
 }
 
 func notImplemented(clause string) *pgerror.Error {
