@@ -192,7 +192,8 @@ func castNumbers() {
 
 // castOIDs registers the casts of oid and its aliases.
 func castOIDs() {
-	regs := []types.OID{types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace}
+	regs := []types.OID{types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace,
+		types.OIDRegoper, types.OIDRegoperator, types.OIDRegcollation}
 	toOID := try1(func(_ *Eval, n int64) (int64, *pgerror.Error) {
 		if n < 0 || n > math.MaxUint32 {
 			return 0, errOIDRange
@@ -222,6 +223,8 @@ func castOIDs() {
 	}
 	relabel(types.Of(types.OIDRegproc), types.Of(types.OIDRegprocedure), CastImplicit)
 	relabel(types.Of(types.OIDRegprocedure), types.Of(types.OIDRegproc), CastImplicit)
+	relabel(types.Of(types.OIDRegoper), types.Of(types.OIDRegoperator), CastImplicit)
+	relabel(types.Of(types.OIDRegoperator), types.Of(types.OIDRegoper), CastImplicit)
 	regclass := types.Of(types.OIDRegclass)
 	stableCast(types.Text, regclass, CastImplicit, ioCast(types.Text, regclass))
 	RegisterCast(Cast{From: types.OIDVarchar, To: types.OIDRegclass, Context: CastImplicit, Fn: registry.funcs["regclass"][0]})

@@ -218,7 +218,7 @@ func jsonbScalarCast(to types.Type, put func(out *columnar.Builder, j types.JSON
 			return nil
 		}),
 	}
-	RegisterCast(Cast{From: types.OIDJSONB, To: to.OID, Context: CastExplicit, Fn: fn})
+	RegisterCast(Cast{From: types.OIDJSONB, To: to.OID, Context: CastExplicit, Fn: Register(*fn)})
 }
 
 func registerJSONBCasts() {

@@ -308,6 +308,13 @@ var pureWindows = map[string]pureWindow{
 	"nth_value":    {least: 2, most: 2, value: true, offset: true},
 }
 
+// IsWindowFunction reports whether name is that of a window function that is no
+// aggregate.
+func IsWindowFunction(name string) bool {
+	_, ok := pureWindows[name]
+	return ok
+}
+
 // windowFunction binds a call with OVER.
 func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr, pos int) (expr.Expr, error) {
 	sel := x.scope.sel
