@@ -92,9 +92,9 @@ var anyRanges []types.OID
 
 func init() {
 	rangeLiterals(types.OIDInt4Range, types.OIDInt4, "-1", "0", "1", "2", "3", "7", "10", "33")
-	rangeLiterals(types.OIDInt8Range, types.OIDInt8, "-1", "1", "2", "12", "64", "9223372036854775807")
+	rangeLiterals(types.OIDInt8Range, types.OIDInt8, "-1", "1", "2", "12", "64", "4611686018427387904")
 	rangeLiterals(types.OIDNumRange, types.OIDNumeric, "-1", "0.5", "1", "1.50", "2.5", "100", "Infinity")
-	rangeLiterals(types.OIDDateRange, types.OIDDate, "-infinity", "1999-12-31", "2000-01-01", "2020-02-29", "5874897-12-31", "infinity")
+	rangeLiterals(types.OIDDateRange, types.OIDDate, "-infinity", "1999-12-31", "2000-01-01", "2020-02-29", "2024-12-30", "infinity")
 	rangeLiterals(types.OIDTsRange, types.OIDTimestamp, "1969-07-20 20:17:40", "2000-01-01 00:00", "2020-02-29 12:34:56.789", "infinity")
 	rangeLiterals(types.OIDTsTzRange, types.OIDTimestampTZ, "2000-01-01 00:00+00", "2020-02-29 12:34:56.789+00", "2021-03-14 10:30+00")
 	for _, e := range []types.OID{types.OIDInt4, types.OIDText, types.OIDNumeric, types.OIDInt8, types.OIDFloat8, types.OIDInt2, types.OIDTimestamp, types.OIDBool} {

@@ -369,17 +369,18 @@ func NewTypeCall(typ types.OID, args []Expr, opts CallOptions) (Expr, error) {
 
 // collectRanges is range_agg: the multirange of all ranges; NULLs are passed over.
 func collectRanges(_ *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
-	if lo == hi {
-		out.Null()
-		return nil
-	}
 	o := types.OpsOf(rangeOf(c.Typ.OID))
 	var rs []types.Range
+	found := false
 	var buf [1]types.Range
 	for i := lo; i < hi; i++ {
 		if !args[0].Null(i) {
-			rs = append(rs, rangeList(c.Args[0].OID, args[0].Bytes(i), &buf)...)
+			rs, found = append(rs, rangeList(c.Args[0].OID, args[0].Bytes(i), &buf)...), true
 		}
+	}
+	if !found {
+		out.Null()
+		return nil
 	}
 	appendRanges(out, o.Type, true, o.Normalize(rs))
 	return nil

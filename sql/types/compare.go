@@ -39,8 +39,14 @@ func compareDatum(t Type, x, y datum) int {
 	case columnar.KindBytes:
 		return compareBytes(t, x.b, y.b)
 	}
+	if unsigned(t.OID) {
+		return cmp.Compare(x.u.Lo, y.u.Lo)
+	}
 	return cmp.Compare(x.int(), y.int())
 }
+
+// unsigned reports whether the 64-bit values of a type have no sign.
+func unsigned(o OID) bool { return o == OIDPgLSN || o == OIDXid8 }
 
 func compareBytes(t Type, x, y []byte) int {
 	switch t.OID {

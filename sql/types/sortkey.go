@@ -12,7 +12,7 @@ import (
 // SQL order, so that SortKeyVec is not the identity.
 func NeedsSortKey(t Type) bool {
 	t = t.Storage()
-	return NeedsNorm(t) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID.IsArray() || t.OID.Subtype() != 0
+	return NeedsNorm(t) || unsigned(t.OID) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID.IsArray() || t.OID.Subtype() != 0
 }
 
 // SortKeyKind is the physical kind of SortKeyVec's result.
@@ -58,7 +58,7 @@ func SortKeyVec(t Type, v *columnar.Vec) *columnar.Vec {
 			if t.OID == OIDBPChar {
 				return append(dst, TrimBPChar(v.Bytes(i))...)
 			}
-			return appendSortKey(dst, t, datum{b: v.Bytes(i)})
+			return appendSortKey(dst, t, at(v, i))
 		})
 	}
 	return b.Build()
@@ -84,6 +84,9 @@ func appendSortKey(dst []byte, t Type, d datum) []byte {
 	case columnar.KindInt32:
 		return binary.BigEndian.AppendUint32(dst, uint32(d.u.Lo)^1<<31)
 	case columnar.KindInt64:
+		if unsigned(t.OID) {
+			return binary.BigEndian.AppendUint64(dst, d.u.Lo)
+		}
 		return binary.BigEndian.AppendUint64(dst, d.u.Lo^1<<63)
 	case columnar.KindFloat32:
 		return appendFloatKey(dst, float64(d.f32()))
