@@ -398,7 +398,7 @@ func (s *Snapshot) DropSet(objs, inside []*Object) (all []*Object, also []Depend
 	var visit func(o *Object)
 	visit = func(o *Object) {
 		for _, u := range s.Users(o.ID) {
-			if seen[u.ID] {
+			if seen[u.ID] || o.Kind == KindSequence && u.Kind == KindTable { // its default goes, not the table
 				continue
 			}
 			seen[u.ID] = true
@@ -417,7 +417,7 @@ func (s *Snapshot) DropSet(objs, inside []*Object) (all []*Object, also []Depend
 		}
 		visit(o)
 	}
-	all = s.Closure(ids...)
+	all = slices.DeleteFunc(s.Closure(ids...), func(o *Object) bool { return !seen[o.ID] })
 	slices.Reverse(all)
 	return all, also
 }

@@ -366,9 +366,7 @@ func (t *tableAlter) addColumn() error {
 			}
 		}
 	}
-	if err := t.known(); err != nil {
-		return err
-	}
+	t.known()
 	val, err := t.s.defaultExpr(&t.o.Columns[len(t.o.Columns)-1], true)
 	if err != nil {
 		return err
@@ -377,20 +375,6 @@ func (t *tableAlter) addColumn() error {
 		return err
 	}
 	return t.verifyNew()
-}
-
-// known makes new sequences known, as defaults look them up by name.
-func (t *tableAlter) known() error {
-	var rest []*catalog.Object
-	for _, x := range t.with {
-		if x.Kind == catalog.KindSequence {
-			t.d.apply(catalog.Change{Put: x})
-			continue
-		}
-		rest = append(rest, x)
-	}
-	t.with = rest
-	return nil
 }
 
 // verifyNew checks the rows against the keys and foreign keys that the table did

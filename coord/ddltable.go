@@ -16,6 +16,7 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -364,8 +365,72 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 	return nil
 }
 
+// known makes new sequences known, as defaults look them up by name.
+func (n *newTable) known() {
+	n.with = slices.DeleteFunc(n.with, func(x *catalog.Object) bool {
+		if x.Kind == catalog.KindSequence {
+			n.d.apply(catalog.Change{Put: x})
+			return true
+		}
+		return false
+	})
+}
+
+// linkSequences notes the sequences that the defaults of columns take values
+// from. A default that is just nextval names its sequence with the schema.
+func (n *newTable) linkSequences() {
+	n.o.Deps = slices.DeleteFunc(n.o.Deps, func(d plan.ObjectID) bool {
+		o := n.d.cat.ByID(d)
+		return o != nil && o.Kind == catalog.KindSequence
+	})
+	for i := range n.o.Columns {
+		c := &n.o.Columns[i]
+		if !strings.Contains(strings.ToLower(c.Default), "nextval") {
+			continue
+		}
+		e, err := n.s.defaultExpr(c, true)
+		if err != nil {
+			continue // it names no sequence by a literal
+		}
+		expr.Walk(e, func(x expr.Expr) bool {
+			k, ok := x.(*expr.Const)
+			if !ok || k.Typ.OID != types.OIDRegclass || k.Val.Null(0) {
+				return true
+			}
+			if o := n.d.cat.ByOID(uint32(k.Val.Int64s()[0])); o != nil && o.Kind == catalog.KindSequence {
+				if !slices.Contains(n.o.Deps, o.ID) {
+					n.o.Deps = append(n.o.Deps, o.ID)
+				}
+				if plainNextval(c.Default) {
+					c.Default = nextvalSQL(o)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// plainNextval reports whether a default is just a call of nextval with a literal.
+func plainNextval(text string) bool {
+	x, err := parser.ParseExpr(text)
+	if err != nil {
+		return false
+	}
+	f := x.Node.GetFuncCall()
+	if f == nil || len(f.Args) != 1 {
+		return false
+	}
+	arg := f.Args[0]
+	if t := arg.GetTypeCast(); t != nil {
+		arg = t.Arg
+	}
+	return arg.GetAConst() != nil
+}
+
 // put makes the table and what came with it known to the transaction's catalog.
 func (n *newTable) put() {
+	n.known()
+	n.linkSequences()
 	n.o.SQL = tableSQL(n.d.cat, n.o)
 	n.d.apply(catalog.Change{Put: n.o})
 	for _, x := range n.with {
