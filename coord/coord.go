@@ -316,6 +316,10 @@ func (c *Coordinator) applyIngest(e dataflow.Epoch, rec *record, readable datafl
 			changes[ch.id] = c.clearRows(ch.id)
 			continue
 		}
+		if ch.delta != nil && c.collection(ch.id) != nil && !c.fits(ch) {
+			c.log.Error("rows that do not have the form of their table are left out", slog.Uint64("object", uint64(ch.id)), slog.Int("rows", ch.delta.N))
+			continue
+		}
 		changes[ch.id] = append(changes[ch.id], ch.delta)
 	}
 	for id, u := range c.upserts {

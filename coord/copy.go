@@ -170,6 +170,12 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 				WithDetail("Generated columns cannot be used in COPY.")
 		}
 	}
+	if err := s.lockForm(ctx, t.ID, false); err != nil {
+		return "", err
+	}
+	if s.snapshot().ByID(t.ID) != t {
+		return "", pgerror.New(pgerror.SerializationFailure, "the form of table \"%s\" has changed meanwhile", t.Name)
+	}
 	if len(t.Keys()) > 0 {
 		if err := s.lock(ctx, t, true); err != nil {
 			return "", err

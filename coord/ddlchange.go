@@ -175,6 +175,11 @@ func (s *Session) dropTied(d *ddlState, cascade bool, objs, inside []*catalog.Ob
 		}
 		return stillNeeded(describe, container, also, ties)
 	}
+	for _, o := range all {
+		if err := s.lockForm(s.ctx, o.ID, true); err != nil {
+			return err
+		}
+	}
 	var lines []string
 	for _, x := range also {
 		lines = append(lines, "drop cascades to "+describe(x.Object))
@@ -264,6 +269,9 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 		if pgerror.As(err).Code == pgerror.UndefinedTable {
 			return undefinedRelation(n.Name.Schema, n.Name.Name)
 		}
+		return err
+	}
+	if err := s.lockForm(ctx, o.ID, true); err != nil {
 		return err
 	}
 	for i := range n.Actions {

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -65,10 +66,14 @@ type writeRun struct {
 	several bool
 }
 
+// errChangedForm says that a table is not what it was when the statement was
+// analyzed.
+var errChangedForm = errors.New("the form of a table has changed")
+
 // newWriteRun locks the tables that the writes change and takes a snapshot of
 // all that the statement reads.
 func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, queries []plan.Rel, params []*expr.Const) (*writeRun, error) {
-	var lock []*catalog.Object
+	var lock, all []*catalog.Object
 	for _, w := range writes {
 		if err := s.writable(w.Table, w.Kind.String()); err != nil {
 			return nil, err
@@ -81,12 +86,24 @@ func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, quer
 		if (w.Kind != planner.WriteInsert || len(w.Table.Keys()) > 0) && !slices.Contains(lock, w.Table) {
 			lock = append(lock, w.Table)
 		}
+		if !slices.Contains(all, w.Table) {
+			all = append(all, w.Table)
+		}
 		queries = append(queries, w.Rel)
 		if w.Conflict != nil && w.Conflict.Rel != nil {
 			queries = append(queries, w.Conflict.Rel)
 		}
 		if w.Returning != nil && w.Returning.Rel != nil {
 			queries = append(queries, w.Returning.Rel)
+		}
+	}
+	slices.SortFunc(all, func(a, b *catalog.Object) int { return int(a.ID) - int(b.ID) })
+	for _, t := range all {
+		if err := s.lockForm(ctx, t.ID, false); err != nil {
+			return nil, err
+		}
+		if s.snapshot().ByID(t.ID) != t {
+			return nil, errChangedForm // while it waited
 		}
 	}
 	slices.SortFunc(lock, func(a, b *catalog.Object) int { return int(a.ID) - int(b.ID) })
@@ -490,15 +507,28 @@ func (s *Session) writable(t *catalog.Object, verb string) error {
 	return nil
 }
 
-// lock takes a table's lock, alone or shared. In a transaction that reads at one
-// epoch throughout, a table that has changed since is a conflict.
-func (s *Session) lock(ctx context.Context, t *catalog.Object, alone bool) error {
+// lockForm takes the lock of the form of a table, alone to change or drop it.
+func (s *Session) lockForm(ctx context.Context, id plan.ObjectID, alone bool) error {
+	return s.acquire(ctx, formOf(id), alone)
+}
+
+// acquire takes a lock within lock_timeout.
+func (s *Session) acquire(ctx context.Context, id plan.ObjectID, alone bool) error {
 	if d := s.set.duration("lock_timeout"); d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, pgerror.New(pgerror.LockNotAvailable, "canceling statement due to lock timeout"))
 		defer cancel()
 	}
-	if err := s.c.locks.acquire(ctx, s.tx, t.ID, alone); err != nil {
+	return s.c.locks.acquire(ctx, s.tx, id, alone)
+}
+
+// lock takes a table's lock, alone or shared. In a transaction that reads at one
+// epoch throughout, a table that has changed since is a conflict.
+func (s *Session) lock(ctx context.Context, t *catalog.Object, alone bool) error {
+	if err := s.lockForm(ctx, t.ID, false); err != nil {
+		return err
+	}
+	if err := s.acquire(ctx, t.ID, alone); err != nil {
 		return err
 	}
 	if s.tx.pinned != 0 && alone {
@@ -544,8 +574,11 @@ func (s *Session) lockTables(ctx context.Context, n *pg.LockStmt) error {
 		if err != nil {
 			return err
 		}
-		if n.Mode < 3 || t.Kind != catalog.KindTable {
-			continue // shared modes do not conflict with snapshots
+		if n.Mode < 5 || t.Kind != catalog.KindTable {
+			continue // the modes that writers do not conflict with
+		}
+		if err := s.lockForm(ctx, t.ID, true); err != nil {
+			return err
 		}
 		if err := s.lock(ctx, t, true); err != nil {
 			return err

@@ -33,7 +33,15 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 		})
 		return tag, err
 	case *planner.Write:
-		return s.execWrite(ctx, p, b, params, w)
+		tag, err := s.execWrite(ctx, p, b, params, w)
+		if err != errChangedForm {
+			return tag, err
+		}
+		// It waited for who changed the table, and has the lock now.
+		if err := s.refresh(p); err != nil {
+			return "", err
+		}
+		return s.execute(ctx, p, params, w)
 	}
 	switch n := p.stmt.Node.(type) {
 	case *parser.Postgres:

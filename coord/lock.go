@@ -19,6 +19,13 @@ type lockManager struct {
 	waits map[*txn]plan.ObjectID
 }
 
+// formOf is what the form of a table is locked under: every writer shares it, and
+// who changes or drops the table has it alone, so that each waits for the other.
+func formOf(id plan.ObjectID) plan.ObjectID { return id | 1<<63 }
+
+// ddlLock is held by the transaction that changes the catalog.
+const ddlLock plan.ObjectID = 1 << 62
+
 type tableLock struct {
 	holders map[*txn]bool // whether it holds the table alone
 	queue   []*lockWaiter

@@ -67,6 +67,10 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 	default:
 		return nil, nil
 	}
+	if !c.recovering {
+		// Nothing is known of it before the epoch that makes it.
+		coll.readyAt.Store(uint64(c.timeline.last))
+	}
 	c.mu.Lock()
 	c.collections[o.ID] = coll
 	c.mu.Unlock()

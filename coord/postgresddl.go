@@ -69,6 +69,9 @@ func (s *Session) truncate(ctx context.Context, n *pg.TruncateStmt, w pgwire.Res
 		if err := s.writable(t, "TRUNCATE"); err != nil {
 			return err
 		}
+		if err := s.lockForm(ctx, t.ID, true); err != nil {
+			return err
+		}
 		if err := s.lock(ctx, t, true); err != nil {
 			return err
 		}

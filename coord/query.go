@@ -198,7 +198,6 @@ type reader struct {
 	// exist only while the statement runs.
 	writes []tableWrite
 	given  map[plan.ObjectID]*columnar.Batch
-	sum    []plan.ObjectID // to be read consolidated
 }
 
 // give adds a relation that exists only while the statement runs.
@@ -247,6 +246,12 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 // the collections have got their content.
 func (s *Session) chooseEpoch(ctx context.Context, ids []plan.ObjectID, write bool) (dataflow.Epoch, error) {
 	if s.tx != nil && s.tx.pinned != 0 && !write {
+		for _, id := range ids {
+			if coll := s.c.collection(id); coll != nil && dataflow.Epoch(coll.readyAt.Load()) > s.tx.pinned {
+				return 0, pgerror.New(pgerror.SerializationFailure, "could not serialize access: a relation has got another form since the transaction's snapshot").
+					WithHint("Run the transaction again.")
+			}
+		}
 		return s.tx.pinned, nil
 	}
 	var content dataflow.Epoch
@@ -385,7 +390,6 @@ func (r *reader) Positive(get *plan.Get) bool {
 	if slices.ContainsFunc(r.writes, func(w tableWrite) bool { return w.id == get.ID }) {
 		return false
 	}
-	r.sum = append(r.sum, get.ID)
 	return true
 }
 
@@ -421,11 +425,9 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 				return
 			}
 		} else if sn := r.snaps[get.ID]; sn != nil {
-			more, scan := true, sn.Scan
-			if slices.Contains(r.sum, get.ID) {
-				scan = sn.ScanConsolidated
-			}
-			scan(func(d *dataflow.Delta) bool {
+			// Rows that cancel would meet in joins, and multiply.
+			more := true
+			sn.ScanConsolidated(func(d *dataflow.Delta) bool {
 				more = give(d)
 				return more
 			})

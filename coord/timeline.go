@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sources"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/storage"
 )
@@ -152,6 +154,7 @@ func (t *timeline) gather(first *request) []*request {
 
 // epoch logs and applies requests as one epoch.
 func (t *timeline) epoch(reqs []*request) {
+	reqs = slices.DeleteFunc(reqs, t.outdated)
 	rec := merge(reqs)
 	if rec.empty() {
 		for _, r := range reqs {
@@ -189,6 +192,29 @@ func (t *timeline) epoch(reqs []*request) {
 	}
 	t.finish(e, reqs, rec)
 	step()
+}
+
+// outdated refuses a commit whose rows do not fit their tables, which have
+// another form by now or are gone. (Its locks should have kept them.)
+func (t *timeline) outdated(r *request) bool {
+	if len(r.catalog) > 0 || len(r.positions) > 0 {
+		return false
+	}
+	for _, ch := range r.changes {
+		if ch.delta == nil || t.c.fits(ch) {
+			continue
+		}
+		r.done(0, pgerror.New(pgerror.SerializationFailure, "could not serialize access: a table has been changed or dropped meanwhile").
+			WithHint("Run the transaction again."))
+		return true
+	}
+	return false
+}
+
+// fits says whether the rows of a change have the columns of their collection.
+func (c *Coordinator) fits(ch change) bool {
+	coll := c.collection(ch.id)
+	return coll != nil && slices.EqualFunc(ch.delta.Cols, coll.kinds, func(v *columnar.Vec, k columnar.Kind) bool { return v.Kind() == k })
 }
 
 // refused handles a record that the log did not take: commits fail, chunks of

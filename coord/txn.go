@@ -239,6 +239,9 @@ func (s *Session) beginDDL(ctx context.Context) (*ddlState, error) {
 	if tx.ddl != nil {
 		return tx.ddl, nil
 	}
+	if err := s.acquire(ctx, ddlLock, true); err != nil {
+		return nil, err
+	}
 	select {
 	case s.c.ddl <- struct{}{}:
 	case <-ctx.Done():

@@ -565,7 +565,7 @@ func (s *streamer) relation(m *pglogrepl.RelationMessage) (*relation, error) {
 	if found < len(t.Columns) {
 		for _, c := range t.Columns {
 			if !slices.ContainsFunc(m.Columns, func(x *pglogrepl.RelationMessageColumn) bool { return x.Name == c.Name }) {
-				return nil, fmt.Errorf("column %s of table %s is gone upstream: drop the source and create it again, or bring the column back", c.Name, full)
+				return nil, fmt.Errorf("column %s of table %s is gone upstream: drop the source and create it again", c.Name, full)
 			}
 		}
 	}
