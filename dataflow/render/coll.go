@@ -80,6 +80,30 @@ func (c coll) project(exprs []expr.Expr, need []bool) coll {
 	return c
 }
 
+// settled is c with volatile expressions computed, once for each row, however
+// many uses they have.
+func (b *builder) settled(c coll) coll {
+	if !anyVolatile(c.outs) {
+		return c
+	}
+	var exprs []expr.Expr
+	refs := make([]expr.Expr, len(c.outs))
+	for i, e := range c.outs {
+		if e != nil {
+			refs[i] = &expr.Column{Index: len(exprs), Typ: e.Type()}
+			exprs = append(exprs, e)
+		}
+	}
+	s := b.base(b.mapped(c, exprs), exprTypes(exprs))
+	s.outs = refs
+	return s
+}
+
+// anyVolatile reports whether one of es, some of which may be nil, is volatile.
+func anyVolatile(es []expr.Expr) bool {
+	return slices.ContainsFunc(es, func(e expr.Expr) bool { return e != nil && expr.VolatilityOf(e) == expr.Volatile })
+}
+
 // stream is the collection with all its columns, filters and projections applied.
 func (b *builder) stream(c coll) differential.Stream {
 	outs := c.outs

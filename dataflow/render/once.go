@@ -88,7 +88,8 @@ type run struct {
 }
 
 // linear takes a plan apart that only filters and projects one collection or
-// literal rows. The expressions are over the columns of source.
+// literal rows. The expressions are over the columns of source. What is computed
+// over a volatile expression is not linear: the expression has one value a row.
 func linear(r plan.Rel) (source plan.Rel, filters, outs []expr.Expr, ok bool) {
 	switch r := r.(type) {
 	case *plan.Get, *plan.Constant:
@@ -101,6 +102,9 @@ func linear(r plan.Rel) (source plan.Rel, filters, outs []expr.Expr, ok bool) {
 		if outs == nil {
 			return source, filters, r.Exprs, true
 		}
+		if anyVolatile(outs) {
+			return nil, nil, nil, false
+		}
 		over := make([]expr.Expr, len(r.Exprs))
 		for i, e := range r.Exprs {
 			over[i] = expr.Substitute(e, outs)
@@ -108,7 +112,7 @@ func linear(r plan.Rel) (source plan.Rel, filters, outs []expr.Expr, ok bool) {
 		return source, filters, over, true
 	case *plan.Filter:
 		source, filters, outs, ok = linear(r.Input)
-		if !ok {
+		if !ok || anyVolatile(outs) {
 			return nil, nil, nil, false
 		}
 		for _, p := range r.Preds {

@@ -303,7 +303,7 @@ func (b *builder) project(r *plan.Project, need []bool) coll {
 			expr.Columns(e, func(c *expr.Column) { inner[c.Index] = true })
 		}
 	}
-	return b.rel(r.Input, inner).project(r.Exprs, need)
+	return b.settled(b.rel(r.Input, inner).project(r.Exprs, need))
 }
 
 func kindsOf(cols []plan.Column) []columnar.Kind {

@@ -34,6 +34,7 @@ func (sel *selectState) groupClause() error {
 		return nil
 	}
 	sel.grouped = true
+	sel.hasSets = slices.ContainsFunc(list, func(n *pg.Node) bool { return n.GetGroupingSet() != nil })
 	sets := [][]int{{}}
 	plain := true
 	for _, n := range list {
@@ -100,6 +101,8 @@ func (sel *selectState) groupKeys(n *pg.Node) ([]int, error) {
 	}
 	if len(sel.items) > before {
 		sel.items = sel.items[:before] // a grouping expression needs no output
+	} else if sel.hasSets {
+		return []int{sel.itemKey(i)}, nil
 	}
 	for k, g := range sel.groupBy {
 		if expr.Equal(g, e) {
@@ -108,6 +111,16 @@ func (sel *selectState) groupKeys(n *pg.Node) ([]int, error) {
 	}
 	sel.groupBy = append(sel.groupBy, e)
 	return []int{len(sel.groupBy) - 1}, nil
+}
+
+// itemKey is the key of grouping sets that output item i is. Equal items are keys
+// of their own: GROUPING SETS ((1), (2)) nulls each where the other groups.
+func (sel *selectState) itemKey(i int) int {
+	if sel.items[i].key == 0 {
+		sel.groupBy = append(sel.groupBy, sel.items[i].expr)
+		sel.items[i].key = len(sel.groupBy)
+	}
+	return sel.items[i].key - 1
 }
 
 func (sel *selectState) checkGroupable(e expr.Expr, pos int) error {
@@ -384,6 +397,13 @@ func (sel *selectState) aggregate() error {
 		return r.err
 	}); err != nil {
 		return err
+	}
+	if sel.sets != nil {
+		for i := range sel.items { // also a constant is NULL where its key is left out
+			if k := sel.items[i].key; k > 0 {
+				sel.items[i].expr = r.key(k - 1)
+			}
+		}
 	}
 	if sel.having != nil {
 		sel.rel = filter(sel.rel, conjuncts([]expr.Expr{sel.having})...)

@@ -87,6 +87,7 @@ type selectItem struct {
 	tableOID uint32
 	attNum   int16
 	pos      int
+	key      int // of grouping sets, plus one; 0: none
 	junk     bool
 }
 
@@ -108,6 +109,7 @@ type selectState struct {
 	named     map[string]*windowSpec
 	srfs      []srfCall
 	grouped   bool
+	hasSets   bool // GROUP BY has grouping sets
 	groupBy   []expr.Expr
 	sets      [][]int
 	having    expr.Expr

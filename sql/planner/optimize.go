@@ -73,7 +73,7 @@ func Lower(bound plan.Rel) (plan.Rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	r = lower(r)
+	r = lower(plan.Rewrite(r, settleVolatile))
 	if s, ok := r.(*plan.Sort); ok {
 		return plan.WithInput(s, plan.Rewrite(s.Input, withoutSort)), nil
 	}
