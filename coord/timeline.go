@@ -26,8 +26,9 @@ const (
 // change, or a source's chunk. All of it enters at the same one.
 type request struct {
 	record
-	rows  int
-	bytes int64
+	rows   int
+	bytes  int64
+	commit bool // of a transaction, not of a source
 	// atEpoch runs in the timeline when the epoch is cut, after the record was
 	// accepted by the log and before its changes are applied: it creates the
 	// collections that a catalog change needs.
@@ -197,7 +198,7 @@ func (t *timeline) epoch(reqs []*request) {
 // outdated refuses a commit whose rows do not fit their tables, which have
 // another form by now or are gone. (Its locks should have kept them.)
 func (t *timeline) outdated(r *request) bool {
-	if len(r.catalog) > 0 || len(r.positions) > 0 {
+	if !r.commit || len(r.catalog) > 0 {
 		return false
 	}
 	for _, ch := range r.changes {
@@ -330,6 +331,7 @@ func (t *timeline) commit(ctx context.Context, r *request) (dataflow.Epoch, erro
 		err error
 	}
 	ch := make(chan result, 1)
+	r.commit = true
 	r.done = func(e dataflow.Epoch, err error) { ch <- result{e, err} }
 	if err := t.submit(ctx, t.commits, r); err != nil {
 		return 0, err
