@@ -57,29 +57,37 @@ func (r *writeRun) arbiters(t *catalog.Object, names []string, rows *columnar.Ba
 func (r *writeRun) presentRows(t *catalog.Object, key []int, want *keySet) (map[string]rowRef, error) {
 	ts := columnTypes(t.Columns, allColumns(t))
 	type entry struct {
-		ref  rowRef
+		key  int
 		diff dataflow.Diff
 	}
-	found := map[string]map[string]*entry{}
-	err := r.s.withKeys(r.ctx, t, key, want, func(x string, b *columnar.Batch, i int, d dataflow.Diff) {
-		if found[x] == nil {
-			found[x] = map[string]*entry{}
-		}
-		exact := string(exactKey(nil, b, ts, i))
-		e := found[x][exact]
-		if e == nil {
-			one := b.Gather([]uint32{uint32(i)}) // b may be reused
-			e = &entry{ref: rowRef{&one, 0}}
-			found[x][exact] = e
-		}
-		e.diff += d
-	})
-	out := map[string]rowRef{}
-	for x, es := range found {
-		for _, e := range es {
-			if e.diff > 0 {
-				out[x] = e.ref
+	var found []entry
+	at := map[string]int{} // the place in found, by the whole row
+	bs := make([]*columnar.Builder, len(t.Columns))
+	for c, col := range t.Columns {
+		bs[c] = columnar.NewBuilder(col.Type.Kind(), 0)
+	}
+	var buf []byte
+	err := r.s.withKeys(r.ctx, t, key, want, func(k int, b *columnar.Batch, i int, d dataflow.Diff) {
+		buf = exactKey(buf[:0], b, ts, i)
+		n, ok := at[string(buf)]
+		if !ok {
+			n = len(found)
+			at[string(buf)] = n
+			found = append(found, entry{key: k})
+			for c := range bs {
+				bs[c].AppendFrom(b.Cols[c], i)
 			}
+		}
+		found[n].diff += d
+	})
+	rows := &columnar.Batch{N: len(found)}
+	for _, b := range bs {
+		rows.Cols = append(rows.Cols, b.Build())
+	}
+	out := make(map[string]rowRef, len(found))
+	for n, e := range found {
+		if e.diff > 0 {
+			out[want.keys[e.key]] = rowRef{rows, n}
 		}
 	}
 	return out, err
@@ -213,14 +221,14 @@ func (r *writeRun) conflictUpdates(b *planner.Write, c *conflicts, rows *columna
 	slices.SortFunc(order, func(x, y uint32) int { return int(got[x] - got[y]) })
 	sorted := out.Gather(order)
 	at := slices.Clone(sorted.Cols[2*n].Int64s())
-	seen := map[*columnar.Batch]bool{}
+	seen := map[rowRef]bool{}
 	first := c.again
 	for k, x := range at {
 		p := c.pairs[x]
-		if seen[p.present.b] && (first < 0 || p.proposed < first) {
+		if seen[p.present] && (first < 0 || p.proposed < first) {
 			first = p.proposed
 		}
-		seen[p.present.b] = true
+		seen[p.present] = true
 		at[k] = int64(p.proposed)
 	}
 	if first >= 0 {

@@ -409,7 +409,7 @@ func (r *writeRun) multiplicities(t *catalog.Object, rows columnar.Batch, at []i
 	some = some.Gather(idx)
 	want := newKeySet(columnTypes(t.Columns, key), &some, key, nil)
 	var buf []byte
-	return r.s.withKeys(r.ctx, t, key, want, func(_ string, b *columnar.Batch, i int, d dataflow.Diff) {
+	return r.s.withKeys(r.ctx, t, key, want, func(_ int, b *columnar.Batch, i int, d dataflow.Diff) {
 		buf = exactKey(buf[:0], b, ts, i)
 		if _, ok := left[string(buf)]; ok {
 			left[string(buf)] += d

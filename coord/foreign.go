@@ -113,18 +113,14 @@ func (s *Session) checkReferring(ctx context.Context, t *catalog.Object, fk *cat
 		}
 	}
 	want := newKeySet(columnTypes(parent.Columns, fk.RefColumns), &keys, span(len(keys.Cols)), nil)
-	have := map[string]dataflow.Diff{}
-	if err := s.withKeys(ctx, parent, fk.RefColumns, want, func(x string, _ *columnar.Batch, _ int, d dataflow.Diff) { have[x] += d }); err != nil {
+	have, err := s.multiplicity(ctx, parent, fk.RefColumns, want)
+	if err != nil {
 		return err
 	}
-	first := -1
-	for x, k := range want.at {
-		if have[x] <= 0 && (first < 0 || k < first) {
-			first = k
+	for k, n := range have {
+		if n <= 0 {
+			return missing(int(idx[want.first[k]]))
 		}
-	}
-	if first >= 0 {
-		return missing(int(idx[first]))
 	}
 	return nil
 }
@@ -255,16 +251,14 @@ func (s *Session) stillReferred(t, o *catalog.Object, fk *catalog.ForeignKey, go
 
 // vanished are those of rows whose key no row of the table has any more.
 func (w *writer) vanished(t *catalog.Object, key []int, rows *columnar.Batch) ([]uint32, error) {
-	ts := columnTypes(t.Columns, key)
-	want := newKeySet(ts, rows, key, nil)
-	have := map[string]dataflow.Diff{}
-	if err := w.s.withKeys(w.ctx, t, key, want, func(x string, _ *columnar.Batch, _ int, d dataflow.Diff) { have[x] += d }); err != nil {
+	want := newKeySet(columnTypes(t.Columns, key), rows, key, nil)
+	have, err := w.s.multiplicity(w.ctx, t, key, want)
+	if err != nil {
 		return nil, err
 	}
 	var out []uint32
-	var buf []byte
-	for i := range rows.N {
-		if buf = appendKey(buf[:0], rows, key, ts, i); have[string(buf)] <= 0 {
+	for i, k := range want.of {
+		if have[k] <= 0 {
 			out = append(out, uint32(i))
 		}
 	}
@@ -296,11 +290,11 @@ func (w *writer) referringRows(t, o *catalog.Object, fk *catalog.ForeignKey, gon
 	for c, col := range o.Columns {
 		bs[c] = columnar.NewBuilder(col.Type.Kind(), 0)
 	}
-	if err := w.s.withKeys(w.ctx, o, fk.Columns, want, func(x string, b *columnar.Batch, i int, d dataflow.Diff) {
+	if err := w.s.withKeys(w.ctx, o, fk.Columns, want, func(k int, b *columnar.Batch, i int, d dataflow.Diff) {
 		exact := string(exactKey(nil, b, all, i))
 		e := found[exact]
 		if e == nil {
-			e = &entry{n: len(order), key: at[want.at[x]]}
+			e = &entry{n: len(order), key: at[want.first[k]]}
 			found[exact] = e
 			order = append(order, exact)
 			for c := range bs {
@@ -446,7 +440,7 @@ func (w *writer) stillThere(t *catalog.Object, rows columnar.Batch) (columnar.Ba
 	all := columnTypes(t.Columns, allColumns(t))
 	want := newKeySet(columnTypes(t.Columns, key), &rows, key, nil)
 	have := map[string]dataflow.Diff{}
-	if err := w.s.withKeys(w.ctx, t, key, want, func(_ string, b *columnar.Batch, i int, d dataflow.Diff) {
+	if err := w.s.withKeys(w.ctx, t, key, want, func(_ int, b *columnar.Batch, i int, d dataflow.Diff) {
 		have[string(exactKey(nil, b, all, i))] += d
 	}); err != nil {
 		return rows, err

@@ -7,55 +7,110 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// keySet is a set of keys: those that some rows have in some columns.
+// keySet is a set of keys: those that some rows have in some columns. Keys are
+// numbered in the order of their first rows.
 type keySet struct {
-	types []types.Type
 	rows  *columnar.Batch
 	cols  []int
-	at    map[string]int // the encoded key → a row that has it
+	keys  []string         // encoded
+	first []uint32         // the first row of each
+	of    []int32          // the number of each row's key; -1: not wanted
+	at    map[string]int32 // the numbers by the encoded key
 }
 
 // newKeySet collects the keys of the rows that want says (nil: all).
 func newKeySet(ts []types.Type, rows *columnar.Batch, cols []int, want func(i int) bool) *keySet {
-	k := &keySet{types: ts, rows: rows, cols: cols, at: make(map[string]int, rows.N)}
+	k := &keySet{rows: rows, cols: cols, of: make([]int32, rows.N), at: make(map[string]int32, rows.N)}
+	ends := make([]int, rows.N)
 	var buf []byte
 	for i := range rows.N {
 		if want != nil && !want(i) {
+			k.of[i] = -1
+		} else {
+			buf = appendKey(buf, rows, cols, ts, i)
+		}
+		ends[i] = len(buf)
+	}
+	all := string(buf) // one allocation for all keys
+	lo := 0
+	for i, hi := range ends {
+		if k.of[i] < 0 {
 			continue
 		}
-		buf = appendKey(buf[:0], rows, cols, ts, i)
-		if _, ok := k.at[string(buf)]; !ok {
-			k.at[string(buf)] = i
+		x := all[lo:hi]
+		lo = hi
+		n, ok := k.at[x]
+		if !ok {
+			n = int32(len(k.keys))
+			k.at[x] = n
+			k.keys = append(k.keys, x)
+			k.first = append(k.first, uint32(i))
 		}
+		k.of[i] = n
 	}
 	return k
 }
 
-// keyedRow is told of a row with one of the wanted keys, and its multiplicity.
-type keyedRow func(key string, b *columnar.Batch, i int, diff dataflow.Diff)
+// vecs are the distinct keys, in the order of their numbers.
+func (k *keySet) vecs() []*columnar.Vec {
+	out := make([]*columnar.Vec, len(k.cols))
+	for j, c := range k.cols {
+		out[j] = k.rows.Cols[c]
+		if len(k.first) < k.rows.N {
+			out[j] = out[j].Gather(k.first)
+		}
+	}
+	return out
+}
+
+// encoded are the encoded keys, in the order of their numbers.
+func (k *keySet) encoded() *columnar.Vec {
+	b := columnar.NewBuilder(columnar.KindBytes, len(k.keys))
+	var buf []byte
+	for _, x := range k.keys {
+		buf = append(buf[:0], x...)
+		b.Bytes(buf)
+	}
+	return b.Build()
+}
+
+// keyedRow is told of a row with wanted key k, and its multiplicity. The row is
+// in place: what is to be kept must be copied.
+type keyedRow func(k int, b *columnar.Batch, i int, diff dataflow.Diff)
 
 // withKeys gives f the present rows of a table whose columns key have one of the
 // wanted keys: the committed ones, and the transaction's own changes to them. A
 // row may come several times, with multiplicities that add up.
 func (s *Session) withKeys(ctx context.Context, t *catalog.Object, key []int, want *keySet, f keyedRow) error {
-	if len(want.at) == 0 {
+	if len(want.keys) == 0 {
 		return nil
 	}
 	if err := s.committedWithKeys(ctx, t, key, want, f); err != nil {
 		return err
 	}
 	p := s.tx.pendingBy(t, key)
-	for x := range want.at {
+	if len(p.rows) == 0 {
+		return ctx.Err()
+	}
+	for k, x := range want.keys {
 		for _, r := range p.rows[x] {
 			d := s.tx.writes[r.write].delta
-			f(x, &d.Batch, int(r.row), d.Diff(int(r.row)))
+			f(k, &d.Batch, int(r.row), d.Diff(int(r.row)))
 		}
 	}
 	return ctx.Err()
+}
+
+// multiplicity is how many present rows of a table have each of the wanted keys.
+func (s *Session) multiplicity(ctx context.Context, t *catalog.Object, key []int, want *keySet) ([]dataflow.Diff, error) {
+	have := make([]dataflow.Diff, len(want.keys))
+	err := s.withKeys(ctx, t, key, want, func(k int, _ *columnar.Batch, _ int, d dataflow.Diff) { have[k] += d })
+	return have, err
 }
 
 // committedWithKeys looks the keys up where the table is arranged by them, else
@@ -74,30 +129,28 @@ func (s *Session) committedWithKeys(ctx context.Context, t *catalog.Object, key 
 		return err
 	}
 	defer sn.Release()
+	var keys []*columnar.Vec
+	skip := 0
 	if encoded {
-		for x := range want.at {
-			enc := columnar.FromBytes([]uint32{0, uint32(len(x))}, []byte(x), nil)
-			if d := sn.Lookup([]*columnar.Vec{enc}, 0); d != nil {
-				b := columnar.Batch{Cols: d.Cols[1:], N: d.N}
-				for i := range d.N {
-					f(x, &b, i, d.Diff(i))
-				}
+		keys, skip = []*columnar.Vec{want.encoded()}, 1 // the encoded key stands before the columns
+	} else {
+		keys = want.vecs()
+	}
+	var b columnar.Batch
+	sn.Find(keys, len(want.keys), func(in *trace.Batch, key, row []uint32) bool {
+		var c *trace.Chunk
+		last := -1
+		for j, r := range row {
+			if n := int(r >> columnar.ChunkShift); n != last {
+				c, last = in.Chunk(n), n
+				b = columnar.Batch{Cols: c.Cols[skip:], N: c.N}
 			}
+			i := int(r & (columnar.ChunkRows - 1))
+			f(int(key[j]), &b, i, c.Diff(i))
 		}
-		return nil
-	}
-	vecs := make([]*columnar.Vec, len(want.cols))
-	for j, c := range want.cols {
-		vecs[j] = want.rows.Cols[c]
-	}
-	for x, at := range want.at {
-		if d := sn.Lookup(vecs, at); d != nil {
-			for i := range d.N {
-				f(x, &d.Batch, i, d.Diff(i))
-			}
-		}
-	}
-	return nil
+		return ctx.Err() == nil
+	})
+	return ctx.Err()
 }
 
 func (s *Session) scanForKeys(ctx context.Context, t *catalog.Object, key []int, want *keySet, f keyedRow) error {
@@ -115,8 +168,8 @@ func (s *Session) scanForKeys(ctx context.Context, t *catalog.Object, key []int,
 	sn.Scan(func(d *dataflow.Delta) bool {
 		for i := range d.N {
 			buf = appendKey(buf[:0], &d.Batch, key, ts, i)
-			if _, ok := want.at[string(buf)]; ok {
-				f(string(buf), &d.Batch, i, d.Diff(i))
+			if k, ok := want.at[string(buf)]; ok {
+				f(int(k), &d.Batch, i, d.Diff(i))
 			}
 		}
 		return ctx.Err() == nil

@@ -449,9 +449,10 @@ func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool, yield f
 	if sn == nil {
 		return true
 	}
-	var seen [][]*columnar.Vec
+	var keys []*columnar.Builder
+	n := 0
 	for _, vals := range l.Values {
-		keys := make([]*columnar.Vec, len(vals))
+		key := make([]*columnar.Vec, len(vals))
 		null := false
 		for i, v := range vals {
 			k, err := expr.EvalConst(v, r.ctx)
@@ -459,27 +460,33 @@ func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool, yield f
 				yield(nil, err)
 				return false
 			}
-			keys[i] = k.Val
+			key[i] = k.Val
 			null = null || k.Val.Null(0)
 		}
-		if null || slices.ContainsFunc(seen, func(k []*columnar.Vec) bool { return sameKey(k, keys) }) {
+		if null {
 			continue
 		}
-		seen = append(seen, keys)
-		if d := sn.Lookup(keys, 0); d != nil && d.N > 0 && !give(d) {
-			return false
+		for i, v := range key {
+			if n == 0 {
+				keys = append(keys, columnar.NewBuilder(v.Kind(), len(l.Values)))
+			}
+			keys[i].AppendFrom(v, 0)
 		}
+		n++
 	}
-	return true
-}
-
-func sameKey(a, b []*columnar.Vec) bool {
-	for i := range a {
-		if columnar.CompareRows(a[i:i+1], 0, b[i:i+1], 0) != 0 {
-			return false
-		}
+	if n == 0 {
+		return true
 	}
-	return true
+	cols := make([]*columnar.Vec, len(keys))
+	for i, b := range keys {
+		cols[i] = b.Build()
+	}
+	more := true
+	sn.Lookup(cols, n, func(d *dataflow.Delta) bool {
+		more = give(d)
+		return more
+	})
+	return more
 }
 
 // runQuery runs an optimized plan once and gives its rows to emit.

@@ -192,8 +192,8 @@ func (s *Session) checkKeys(ctx context.Context, t *catalog.Object, old *columna
 		ts := columnTypes(t.Columns, k.Columns)
 		counts := func(b *columnar.Batch, i int) bool { return k.NullsNotDistinct || !hasNull(b, k.Columns, i) }
 		want := newKeySet(ts, &rows, k.Columns, func(i int) bool { return counts(&rows, i) })
-		have := make(map[string]dataflow.Diff, len(want.at))
-		if err := s.withKeys(ctx, t, k.Columns, want, func(x string, _ *columnar.Batch, _ int, d dataflow.Diff) { have[x] += d }); err != nil {
+		have, err := s.multiplicity(ctx, t, k.Columns, want)
+		if err != nil {
 			return err
 		}
 		var buf []byte
@@ -201,18 +201,17 @@ func (s *Session) checkKeys(ctx context.Context, t *catalog.Object, old *columna
 			for i := range old.N {
 				if counts(old, i) {
 					buf = appendKey(buf[:0], old, k.Columns, ts, i)
-					if _, ok := want.at[string(buf)]; ok {
-						have[string(buf)]--
+					if x, ok := want.at[string(buf)]; ok {
+						have[x]--
 					}
 				}
 			}
 		}
-		for i := range rows.N {
-			if !counts(&rows, i) {
+		for i, x := range want.of {
+			if x < 0 {
 				continue
 			}
-			buf = appendKey(buf[:0], &rows, k.Columns, ts, i)
-			if have[string(buf)]++; have[string(buf)] > 1 {
+			if have[x]++; have[x] > 1 {
 				v.note(i, 1<<20+n, func() error { return s.uniqueViolation(t, k.Columns, k.Name, rows, i) })
 				break
 			}

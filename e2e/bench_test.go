@@ -123,3 +123,38 @@ func BenchmarkInsertVisible(b *testing.B) {
 	b.ReportMetric(float64(acks[len(acks)/2].Nanoseconds())/1e3, "ack-p50-us")
 	b.ReportMetric(float64(reads[len(reads)/2].Nanoseconds())/1e3, "visible-p50-us")
 }
+
+// BenchmarkBulkInsert inserts many rows into tables of growing size, with a
+// primary key, a unique text or a foreign key to check. ns/row should hardly
+// depend on the size.
+func BenchmarkBulkInsert(b *testing.B) {
+	const rows = 100_000
+	s := serve(b, b.TempDir())
+	c := s.connect()
+	exec1(b, c, "CREATE TABLE parent (id bigint PRIMARY KEY)", "INSERT INTO parent SELECT generate_series(0, 999999)")
+	for _, kind := range []struct{ name, columns string }{
+		{"key", "id bigint PRIMARY KEY, k bigint, s text"},
+		{"unique", "id bigint PRIMARY KEY, k bigint, s text UNIQUE"},
+		{"foreign", "id bigint PRIMARY KEY, k bigint REFERENCES parent, s text"},
+	} {
+		for _, size := range []int{0, 300_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d", kind.name, size), func(b *testing.B) {
+				fill := func(from, n int) {
+					exec1(b, c, fmt.Sprintf("INSERT INTO bulk SELECT g, g %% 1000000, 's' || g FROM generate_series(%d, %d) g", from+1, from+n))
+				}
+				n := 0
+				for b.Loop() {
+					b.StopTimer()
+					exec1(b, c, "DROP TABLE IF EXISTS bulk", "CREATE TABLE bulk ("+kind.columns+")")
+					if size > 0 {
+						fill(0, size)
+					}
+					b.StartTimer()
+					fill(size, rows)
+					n += rows
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/row")
+			})
+		}
+	}
+}

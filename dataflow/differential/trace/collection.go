@@ -3,7 +3,6 @@ package trace
 import (
 	"math/bits"
 
-	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 )
 
@@ -170,19 +169,6 @@ func (s *TraceSnapshot) Scan(yield func(*dataflow.Delta) bool) {
 			return
 		}
 	}
-}
-
-// Lookup gives the rows of one key: row i of keys, the key columns in the order
-// of Layout.Key. The rows are copies.
-func (s *TraceSnapshot) Lookup(keys []*columnar.Vec, i int) *dataflow.Delta {
-	one := make([]*columnar.Vec, len(keys))
-	for c, v := range keys {
-		one[c] = v.Slice(i, i+1)
-	}
-	h := columnar.HashRow(keys, i)
-	p := columnar.PartitionOf(h, len(s.Parts))
-	g := s.Parts[p].Groups(one, []uint64{h})
-	return &dataflow.Delta{Batch: g.Rows, Diffs: g.Diffs}
 }
 
 // ScanConsolidated gives the content in deltas of which none takes back a row of

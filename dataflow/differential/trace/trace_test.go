@@ -249,6 +249,74 @@ func testSpine(t *testing.T, r *rand.Rand, l *Layout) {
 		}
 		checkBlocks(t, l, p.Reader)
 	}
+	if !l.Unkeyed {
+		checkFind(t, r, l, s)
+	}
+}
+
+// checkFind looks keys up in all partitions, some of them there, some repeated, and
+// compares with a scan.
+func checkFind(t *testing.T, r *rand.Rand, l *Layout, s *TraceSnapshot) {
+	t.Helper()
+	n := []int{1, 2, 300, 20000}[r.IntN(4)]
+	some := randomDelta(r, l.Kinds, n, []int{3, 50, 5000}[r.IntN(3)], true)
+	s.Scan(func(d *dataflow.Delta) bool {
+		if r.IntN(2) == 0 {
+			some = d
+		}
+		return r.IntN(3) > 0
+	})
+	keys := pick(some.Cols, l.Key)
+	number := map[string]int{}
+	var first []uint32
+	for i := range some.N {
+		k := rowText(keys, i)
+		if _, ok := number[k]; !ok {
+			number[k] = len(first)
+			first = append(first, uint32(i))
+		}
+	}
+	want := zset{}
+	s.Scan(func(d *dataflow.Delta) bool {
+		for i := range d.N {
+			if _, ok := number[rowText(pick(d.Cols, l.Key), i)]; ok {
+				k := rowText(d.Cols, i)
+				if want[k] += d.Diff(i); want[k] == 0 {
+					delete(want, k)
+				}
+			}
+		}
+		return true
+	})
+	got := zset{}
+	s.Lookup(keys, some.N, func(d *dataflow.Delta) bool {
+		got.add(d)
+		return true
+	})
+	if !got.equal(want) {
+		t.Fatalf("Lookup of %d keys: %d rows, want %d", some.N, len(got), len(want))
+	}
+	got = zset{}
+	distinct := make([]*columnar.Vec, len(keys))
+	for c, v := range keys {
+		distinct[c] = v.Gather(first)
+	}
+	s.Find(distinct, len(first), func(b *Batch, key, row []uint32) bool {
+		for i, x := range row {
+			c, at := b.Chunk(int(x>>columnar.ChunkShift)), int(x&(columnar.ChunkRows-1))
+			if number[rowText(pick(c.Cols, l.Key), at)] != int(key[i]) {
+				t.Fatalf("Find gives a row of another key")
+			}
+			k := rowText(c.Cols, at)
+			if got[k] += c.Diff(at); got[k] == 0 {
+				delete(got, k)
+			}
+		}
+		return true
+	})
+	if !got.equal(want) {
+		t.Fatalf("Find of %d keys: %d rows, want %d", len(first), len(got), len(want))
+	}
 }
 
 func clone(z zset) zset {
