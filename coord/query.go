@@ -387,10 +387,7 @@ func (r *reader) close() {
 // Positive implements render.PositiveReader: what the session's own transaction
 // has not changed can be read without rows that cancel.
 func (r *reader) Positive(get *plan.Get) bool {
-	if slices.ContainsFunc(r.writes, func(w tableWrite) bool { return w.id == get.ID }) {
-		return false
-	}
-	return true
+	return !slices.ContainsFunc(r.writes, func(w tableWrite) bool { return w.id == get.ID })
 }
 
 // Snapshot implements render.Reader.

@@ -168,10 +168,10 @@ func (s *reducePart) touch(hs, gids []uint32, diffs []int64) {
 
 // Some words, as types that are copied through registers.
 type (
-	words1 struct{ a uint64 }
-	words2 struct{ a, b uint64 }
-	words3 struct{ a, b, c uint64 }
-	words4 struct{ a, b, c, d uint64 }
+	words1 struct{ A uint64 }
+	words2 struct{ A, B uint64 }
+	words3 struct{ A, B, C uint64 }
+	words4 struct{ A, B, C, D uint64 }
 )
 
 // touchFew is touch of groups with slots S. Whether a row is its group's first is
