@@ -196,6 +196,9 @@ func (s *Store) open() error {
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
+	if err := s.checkSpace(); err != nil {
+		return err
+	}
 	for _, d := range []string{"meta", "log", "blocks"} {
 		if err := s.fs.MkdirAll(s.path(d), 0o700); err != nil {
 			return err
@@ -262,6 +265,19 @@ func (s *Store) checkFormat() error {
 
 func (s *Store) writeFormat(dir string) error {
 	return writeFileAtomic(s.fs, dir, "FORMAT", fmt.Appendf(nil, "streamdb data format %d\n", FormatVersion))
+}
+
+// leastFree is what must be free to open a store: on a full disk the metadata
+// store could not finish its own recovery, and would try for ever.
+const leastFree = 16 << 20
+
+// checkSpace refuses to open a store where there is no room to work.
+func (s *Store) checkSpace() error {
+	u, err := s.fs.GetDiskUsage(s.dir)
+	if err != nil || u.AvailBytes >= leastFree {
+		return nil // not every file system tells
+	}
+	return fmt.Errorf("%w: %d KiB are free, and at least %d MiB are needed to start; nothing is lost", ErrDiskFull, u.AvailBytes>>10, leastFree>>20)
 }
 
 func (s *Store) openMeta() error {
