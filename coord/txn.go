@@ -48,10 +48,12 @@ type tableWrite struct {
 type savepoint struct {
 	name   string
 	writes int
-	later  int // checks put off
-	set    int // length of the settings' undo list
-	ddl    int // length of the catalog changes
-	cat    *catalog.Snapshot
+	later  []laterCheck // checks put off
+	// constraints is what SET CONSTRAINTS had said.
+	constraints map[string]bool
+	set         int // length of the settings' undo list
+	ddl         int // length of the catalog changes
+	cat         *catalog.Snapshot
 	// rebuilt and sequences are those of the catalog changes; writesKept, if not
 	// nil, the writes as they were, as a rewritten table changes them.
 	rebuilt    map[plan.ObjectID]bool
@@ -263,7 +265,7 @@ func (d *ddlState) apply(changes ...catalog.Change) {
 // savepoint statements.
 
 func (s *Session) savepoint(name string) {
-	sp := savepoint{name: name, writes: len(s.tx.writes), later: len(s.tx.later), set: len(s.set.undo)}
+	sp := savepoint{name: name, writes: len(s.tx.writes), later: slices.Clip(s.tx.later), constraints: maps.Clone(s.tx.constraints), set: len(s.set.undo)}
 	if s.tx.ddl != nil {
 		sp.ddl, sp.cat = len(s.tx.ddl.changes), s.tx.ddl.cat
 		sp.rebuilt, sp.sequences = maps.Clone(s.tx.ddl.rebuilt), maps.Clone(s.tx.ddl.sequences)
@@ -305,7 +307,7 @@ func (s *Session) rollbackTo(name string) error {
 	} else {
 		s.tx.undo(sp.writes)
 	}
-	s.tx.later = s.tx.later[:min(sp.later, len(s.tx.later))]
+	s.tx.later, s.tx.constraints = sp.later, maps.Clone(sp.constraints)
 	s.tx.failed = false
 	s.set.rollbackTo(sp.set, false)
 	if d := s.tx.ddl; d != nil {

@@ -33,7 +33,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 	if !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "1024 KiB are free") {
 		t.Errorf("on a full disk: %v", err)
 	}
-	s, err = Open("dir", Options{FS: fullFS{mem, leastFree}})
+	s, err = Open("dir", Options{FS: fullFS{mem, 1 << 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
