@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "seed of the first world; 0: one of the time")
-	worlds    = flag.Int("worlds", 1000000, "how many worlds at most")
-	duration  = flag.Duration("duration", 8*time.Second, "for how long")
+	seedFlag  = flag.Uint64("seed", 1, "seed of the first world; 0: one of the time")
+	worlds    = flag.Int("worlds", 12, "how many worlds at most; 0: as many as there is time for")
+	duration  = flag.Duration("duration", time.Minute, "for how long")
 	failures  = flag.Int("failures", 1, "how many failures to go on after")
 	logPath   = flag.String("log", "", "a prefix of files for the statements before each failure")
 	ignore    = flag.String("ignore", "", "a regular expression of messages of streamdb that are known")
@@ -365,7 +365,7 @@ func TestAgainstPostgreSQL(t *testing.T) {
 	var c counts
 	begun := time.Now()
 	n := 0
-	for ; n < *worlds && time.Since(begun) < *duration && c.failed < *failures; n++ {
+	for ; (n < *worlds || *worlds == 0) && time.Since(begun) < *duration && c.failed < *failures; n++ {
 		w := &world{t: t, seed: seed + uint64(n), ours: ours, theirs: srv.Conn, counts: &c}
 		w.g = New(rand.New(rand.NewPCG(w.seed, 1)))
 		w.run()

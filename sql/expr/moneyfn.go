@@ -80,15 +80,16 @@ func hundredfold[T integer](_ *Eval, a T) (int64, *pgerror.Error) {
 var hundred = decimal.AppendInt64(nil, 100)
 
 func registerMoneyCasts() {
-	castFn(types.Int4, moneyType, CastAssignment, false, try1(hundredfold[int32]))
-	castFn(types.Int8, moneyType, CastAssignment, false, try1(hundredfold[int64]))
+	// The locale that money is shown in could change.
+	castFn(types.Int4, moneyType, CastAssignment, false, try1(hundredfold[int32])).Volatility = Stable
+	castFn(types.Int8, moneyType, CastAssignment, false, try1(hundredfold[int64])).Volatility = Stable
 	castFn(types.Numeric, moneyType, CastAssignment, false, fromNumeric(func(a []byte) (int64, error) {
 		cents, err := decimal.Mul(nil, a, hundred)
 		if err != nil {
 			return 0, err
 		}
 		return decimal.ToInt64(cents)
-	}))
+	})).Volatility = Stable
 	castFn(moneyType, types.Numeric, CastAssignment, true, toNumeric(func(dst []byte, v int64) []byte {
 		q, err := decimal.Div(nil, decimal.AppendInt64(nil, v), hundred)
 		if err != nil {
@@ -98,7 +99,7 @@ func registerMoneyCasts() {
 			panic("expr: cents as numeric: " + err.Error())
 		}
 		return q
-	}))
+	})).Volatility = Stable
 }
 
 func init() {

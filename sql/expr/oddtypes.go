@@ -159,7 +159,7 @@ func registerSends() {
 }
 
 func registerSend(name string, arg types.Type) {
-	totalFn(name, types.Bytea, func(c *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+	f := totalFn(name, types.Bytea, func(c *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		typ := c.Args[0].Type()
 		a := Args(args)
 		out := columnar.NewBuilder(columnar.KindBytes, n)
@@ -173,6 +173,10 @@ func registerSend(name string, arg types.Type) {
 		}
 		return out.Build()
 	}, arg)
+	switch name {
+	case "textsend", "namesend", "bpcharsend", "varcharsend", "array_send", "record_send", "enum_send", "range_send", "multirange_send":
+		f.Volatility = Stable // the client's encoding may change
+	}
 }
 
 // sendable reports whether a type has values here.
