@@ -236,9 +236,39 @@ func (w *writer) referred(c *tableChange, o *catalog.Object, fk *catalog.Foreign
 		if err != nil {
 			return err
 		}
-		return w.replaceReferring(o, rows, fresh)
+		if err := w.replaceReferring(o, rows, fresh); err != nil || action != "set default" {
+			return err
+		}
+		return w.defaultGone(c.t, o, fk, &rows, &fresh, &gone, from)
 	}
 	return s.stillReferred(c.t, o, fk, &gone, from)
+}
+
+// defaultGone is the error of rows whose default is the key that has gone: it is
+// told at once, though the constraint be deferred, as they have not changed.
+func (w *writer) defaultGone(t, o *catalog.Object, fk *catalog.ForeignKey, rows, fresh, gone *columnar.Batch, from []int) error {
+	typs := columnTypes(o.Columns, fk.Columns)
+	var same []int
+	var a, b []byte
+	for i := range rows.N {
+		a = appendKey(a[:0], rows, fk.Columns, typs, i)
+		if b = appendKey(b[:0], fresh, fk.Columns, typs, i); string(a) == string(b) {
+			same = append(same, from[i])
+		}
+	}
+	if len(same) == 0 {
+		return nil
+	}
+	keep, err := w.vanished(t, fk.RefColumns, gone)
+	if err != nil {
+		return err
+	}
+	for _, x := range same {
+		if slices.Contains(keep, uint32(x)) {
+			return w.s.stillReferred(t, o, fk, gone, []int{x})
+		}
+	}
+	return nil
 }
 
 // stillReferred is the error of a row that cannot go.
