@@ -211,12 +211,25 @@ func (r *reader) give(id plan.ObjectID, rows *columnar.Batch) {
 // openReader takes snapshots of the objects that rels read. write says that
 // the read is for a write: it sees what is applied though not yet durable, and
 // may not be told to the client before its own commit.
-func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) (*reader, error) {
+func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) (_ *reader, err error) {
 	ids := readIDs(rels)
-	for {
+	// The first read of a transaction that sees one epoch throughout pins it
+	// before it reads, so that the other collections keep it, too.
+	first := !write && s.tx != nil && s.tx.repeat && s.tx.explicit && s.tx.pinned == 0
+	defer func() {
+		if err != nil && first {
+			s.c.pins.set(s.tx, 0)
+		}
+	}()
+	for try := 0; ; try++ {
 		e, err := s.chooseEpoch(ctx, ids, write)
 		if err != nil {
 			return nil, err
+		}
+		if first {
+			if s.c.pins.set(s.tx, e); s.c.readEpoch() != e && try < maxPinTries {
+				continue // some may have merged past it before
+			}
 		}
 		if err := s.c.awaitAll(ctx, ids, e); err != nil {
 			return nil, err
@@ -241,6 +254,9 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 		}
 	}
 }
+
+// maxPinTries bounds the attempts to pin an epoch while newer ones come in.
+const maxPinTries = 100
 
 // chooseEpoch is the epoch of a read: the newest durable one, and not before
 // the collections have got their content.
