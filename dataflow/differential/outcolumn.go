@@ -133,10 +133,8 @@ func (o *outColumn) reserveBytes(set rowSet) {
 func intsOfWords[T int16 | int32 | int64](out []T, set rowSet) {
 	out = out[:len(set.sel)]
 	if set.dense {
-		p := set.base
-		for i := range out {
-			out[i] = T(wordInt(*(*uint64)(p)))
-			p = unsafe.Add(p, set.stride)
+		for i := range out { // no pointer steps past the end
+			out[i] = T(wordInt(*(*uint64)(unsafe.Add(set.base, uintptr(i)*set.stride))))
 		}
 		return
 	}
@@ -163,10 +161,8 @@ func (o *outColumn) appendRaw(set rowSet, off int) {
 	out := o.fixed.Int64s()[o.n:][:len(set.sel)]
 	o.n += len(set.sel)
 	if set.dense {
-		p := set.base
 		for i := range out {
-			out[i] = *(*int64)(p)
-			p = unsafe.Add(p, set.stride)
+			out[i] = *(*int64)(unsafe.Add(set.base, uintptr(i)*set.stride))
 		}
 		return
 	}
@@ -200,10 +196,9 @@ func (o *outColumn) appendRows(k *rowCodec, c int, set rowSet, ar *arena) {
 	}
 	var any uint64
 	if set.dense {
-		p := unsafe.Add(set.base, mask*8)
-		for range set.sel {
+		for i := range set.sel {
+			p := unsafe.Add(set.base, uintptr(i)*set.stride+uintptr(mask*8))
 			any |= *(*uint64)(p)
-			p = unsafe.Add(p, set.stride)
 		}
 	} else {
 		for _, r := range set.sel {

@@ -117,8 +117,8 @@ func (s *reducePart) choices(olds, news rowSet, changed []bool) {
 	n := len(changed)
 	gone, come := s.gone.sel[:n], s.come.sel[:n]
 	var i, k uint64
-	p, q := olds.base, news.base
 	for r, differs := range changed {
+		p, q := olds.at(uint32(r)), news.at(uint32(r))
 		was, is := boolWord(*(*int64)(p) > 0), boolWord(*(*int64)(q) > 0)
 		if s.plan.opts.Global {
 			was, is = boolWord(s.started), 1
@@ -127,7 +127,6 @@ func (s *reducePart) choices(olds, news rowSet, changed []bool) {
 		gone[i], come[k] = uint32(r), uint32(r)
 		i += was & (c | (is ^ 1))
 		k += is & (c | (was ^ 1))
-		p, q = unsafe.Add(p, olds.stride), unsafe.Add(q, news.stride)
 	}
 	s.gone.sel, s.come.sel = gone[:i], come[:k]
 }
@@ -143,8 +142,8 @@ func (s *reducePart) copyRows(lo, hi int) {
 		s.gone.sel, s.come.sel = make([]uint32, 0, n), make([]uint32, 0, n)
 	}
 	s.image = s.image[:(hi-lo)*width]
-	dst := unsafe.Pointer(unsafe.SliceData(s.image))
-	for _, g := range s.touched[lo:hi] {
+	for k, g := range s.touched[lo:hi] {
+		dst := unsafe.Pointer(&s.image[k*width]) // never past the end
 		p := s.t.at(g.gid)
 		*header(p) &^= groupTouched
 		if len(s.plan.spills) > 0 {
@@ -160,7 +159,6 @@ func (s *reducePart) copyRows(lo, hi int) {
 			*wordAt(dst, i) = w
 			any |= w
 		}
-		dst = unsafe.Add(dst, width*8)
 		switch {
 		case any != 0:
 		case *header(p)&groupDurable == 0:
