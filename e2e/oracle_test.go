@@ -29,14 +29,18 @@ func oracleTime(t *testing.T) time.Duration {
 	return 8 * time.Second
 }
 
-// testSeed is STREAMDB_TEST_SEED, or a new one; it is printed.
+// testSeed is STREAMDB_TEST_SEED, 1 without it, a new one if that is 0; it is
+// printed.
 func testSeed(t *testing.T) uint64 {
-	seed := rand.Uint64()
+	seed := uint64(1)
 	if v := os.Getenv("STREAMDB_TEST_SEED"); v != "" {
 		var err error
 		if seed, err = strconv.ParseUint(v, 10, 64); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if seed == 0 {
+		seed = rand.Uint64()
 	}
 	t.Logf("STREAMDB_TEST_SEED=%d", seed)
 	return seed
