@@ -15,8 +15,7 @@ import (
 // ask most, and what is answered without making a circuit, or even copying the
 // row. Its fields after cols are reused by every execution.
 type pointRead struct {
-	id     plan.ObjectID   // the collection,
-	index  []plan.ObjectID // and the one looked into: itself or an index of it
+	index  []plan.ObjectID // the collection looked into: the one read or an index of it
 	key    []expr.Expr     // constants and parameters, in the order of the key
 	cols   []int           // the collection's columns of the result
 	vals   []*columnar.Vec
@@ -31,7 +30,7 @@ func pointOf(rel plan.Rel) *pointRead {
 		if r.Lookup == nil || !r.Lookup.Exact {
 			return nil
 		}
-		p := &pointRead{id: r.ID, index: []plan.ObjectID{r.Lookup.Index}, key: r.Lookup.Values[0], cols: make([]int, len(r.Cols))}
+		p := &pointRead{index: []plan.ObjectID{r.Lookup.Index}, key: r.Lookup.Values[0], cols: make([]int, len(r.Cols))}
 		for i := range r.Cols {
 			p.cols[i] = r.Source(i)
 		}
