@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -55,24 +54,11 @@ func (c *Coordinator) newFlow(id plan.ObjectID, rel plan.Rel, out *collection) (
 		Partitions: c.partitions,
 		Exec:       c.exec,
 		Context:    &expr.Context{Location: zoneUTC, Database: databaseName},
-		Arranged:   func(id plan.ObjectID, key []int) *trace.Trace { return c.arranged(out.stage, id, key) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &flow{id: id, df: newInstance(df), out: out, fingerprint: c.fingerprint(rel, out.key)}, nil
-}
-
-// arranged is the published arrangement of a collection by a key, for the
-// dataflows of a stage to share; nil if there is none. What it is depends on the
-// catalog alone: a restart finds the same. (An index is not offered, since it can
-// be dropped while the view stays.)
-func (c *Coordinator) arranged(of *stage, id plan.ObjectID, key []int) *trace.Trace {
-	in := c.collection(id)
-	if in == nil || in.stage != c.timeline.ingest && in.stage != of || !slices.Equal(in.key, key) || len(in.rows.Spines()) != c.partitions {
-		return nil
-	}
-	return in.rows
 }
 
 // hydrate starts the hydration of a flow.
