@@ -189,6 +189,14 @@ func (cl *cluster) drain(ctx context.Context) {
 			cl.skipped = false
 		}
 		cl.mu.Unlock()
+		if ec.epoch <= cl.done.get() {
+			// A jump has been there: it goes by what is applied, which may be
+			// told only now.
+			if ec.barrier == nil {
+				continue
+			}
+			ec.rows, ec.errs = nil, nil
+		}
 		if cl.complete(ctx, &ec, skipped) != nil {
 			return
 		}
