@@ -192,10 +192,10 @@ func (cl *cluster) drain(ctx context.Context) {
 		if ec.epoch <= cl.done.get() {
 			// A jump has been there: it goes by what is applied, which may be
 			// told only now.
-			if ec.barrier == nil {
-				continue
+			if ec.barrier != nil {
+				ec.barrier(cl.done.get())
 			}
-			ec.rows, ec.errs = nil, nil
+			continue
 		}
 		if cl.complete(ctx, &ec, skipped) != nil {
 			return
@@ -234,12 +234,19 @@ func (cl *cluster) work() bool {
 // the other clusters to get to the epoch.
 func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool) error {
 	own := false
+	if !skipped && ec.barrier == nil {
+		var err error
+		if skipped, err = cl.passedByOthers(ctx, ec.epoch); err != nil {
+			return err
+		}
+	}
 	if skipped {
 		release, err := cl.jump(ctx, ec)
 		if err != nil {
 			return err
 		}
 		defer release()
+		cl.passOver(cl.done.get(), ec.epoch)
 	}
 	for id, s := range cl.seen {
 		if !s.foreign && !skipped {
@@ -265,6 +272,23 @@ func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool)
 		}
 	}
 	return nil
+}
+
+// passedByOthers waits for the clusters whose collections are read here to get to
+// an epoch, and says whether one of them has never been there.
+func (cl *cluster) passedByOthers(ctx context.Context, e dataflow.Epoch) (bool, error) {
+	for _, s := range cl.seen {
+		if !s.foreign {
+			continue
+		}
+		if err := s.coll.stage.done.wait(ctx, e); err != nil {
+			return false, err
+		}
+		if _, ok := s.coll.stage.passed(e); ok {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // jump moves an epoch whose changes were skipped to one at which every

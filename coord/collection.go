@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,49 @@ import (
 type stage struct {
 	name string
 	done progress // every change at or before it is in the stage's collections
+
+	// gaps are epochs at which the stage's collections were never complete, as it
+	// took several in one step. Replaced as a whole, by the stage only.
+	gaps atomic.Pointer[[]gap]
+}
+
+// gap is the epochs between two that a stage has been at.
+type gap struct{ after, to dataflow.Epoch }
+
+// maxGaps is how many gaps are remembered one by one; what is older counts as one.
+const maxGaps = 64
+
+// passOver says that the stage goes from one epoch to another at once. It comes
+// before done does.
+func (s *stage) passOver(after, to dataflow.Epoch) {
+	if to <= after+1 {
+		return
+	}
+	var gs []gap
+	if old := s.gaps.Load(); old != nil {
+		gs = slices.Clone(*old)
+	}
+	if len(gs) == maxGaps {
+		gs = slices.Delete(gs, 0, 1)
+		gs[0].after = 0
+	}
+	gs = append(gs, gap{after, to})
+	s.gaps.Store(&gs)
+}
+
+// passed says whether the stage, which has done e, was never at e, and what is the
+// next epoch that it has been at.
+func (s *stage) passed(e dataflow.Epoch) (to dataflow.Epoch, ok bool) {
+	gs := s.gaps.Load()
+	if gs == nil {
+		return 0, false
+	}
+	for i := len(*gs) - 1; i >= 0 && (*gs)[i].to > e; i-- {
+		if g := (*gs)[i]; e > g.after {
+			return g.to, true
+		}
+	}
+	return 0, false
 }
 
 // collection is a published collection: a table, a source, a materialized view

@@ -173,6 +173,11 @@ func pinLatest(ctx context.Context, c *Coordinator, ins []*input, least dataflow
 		}
 		ok := true
 		for _, in := range ins {
+			if to, gap := in.coll.stage.passed(e); gap {
+				least, ok = max(least, to), false
+			}
+		}
+		for _, in := range ins {
 			ok = ok && in.hold(e, from)
 		}
 		if ok {
@@ -300,6 +305,9 @@ func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
 		for _, in := range ins {
 			if in.coll.stage.done.get() < now {
 				return // another cluster is behind this one: wait outside
+			}
+			if _, gap := in.coll.stage.passed(now); gap {
+				return
 			}
 		}
 		if err := h.catchUp(ins, now); err != nil {

@@ -91,6 +91,9 @@ func (s *Session) runPoint(ctx context.Context, p *pointRead, params []*expr.Con
 	if err := coll.await(ctx, e); err != nil {
 		return 0, false, err
 	}
+	if _, gap := coll.stage.passed(e); gap {
+		return 0, false, nil
+	}
 	if f := coll.failed.Load(); f != nil {
 		return 0, false, *f
 	}

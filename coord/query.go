@@ -221,18 +221,33 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 			s.c.pins.set(s.tx, 0)
 		}
 	}()
+	var next dataflow.Epoch // the epoch to try; 0: the newest
 	for try := 0; ; try++ {
-		e, err := s.chooseEpoch(ctx, ids, write)
-		if err != nil {
-			return nil, err
+		e := next
+		if next == 0 {
+			if e, err = s.chooseEpoch(ctx, ids, write); err != nil {
+				return nil, err
+			}
 		}
 		if first {
-			if s.c.pins.set(s.tx, e); s.c.readEpoch() != e && try < maxPinTries {
+			if s.c.pins.set(s.tx, e); next == 0 && s.c.readEpoch() != e && try < maxPinTries {
 				continue // some may have merged past it before
 			}
 		}
 		if err := s.c.awaitAll(ctx, ids, e); err != nil {
 			return nil, err
+		}
+		if next = s.c.passedOver(ids, e); next != 0 {
+			if s.tx != nil && s.tx.pinned != 0 && !write {
+				return nil, pgerror.New(pgerror.SerializationFailure, "could not serialize access: a view has never been at the transaction's snapshot").
+					WithHint("Run the transaction again.")
+			}
+			if write {
+				next = 0
+			} else if err := s.c.timeline.durable.wait(ctx, next); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		r, err := s.tryReader(ids, e)
 		if err == nil {
@@ -253,6 +268,19 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// passedOver is an epoch after e that a view which never was at e has been at; 0
+// if all have been at e.
+func (c *Coordinator) passedOver(ids []plan.ObjectID, e dataflow.Epoch) (to dataflow.Epoch) {
+	for _, id := range ids {
+		if coll := c.collection(id); coll != nil {
+			if x, gap := coll.stage.passed(e); gap {
+				to = max(to, x)
+			}
+		}
+	}
+	return to
 }
 
 // maxPinTries bounds the attempts to pin an epoch while newer ones come in.

@@ -234,6 +234,14 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 		if err := sub.coll.await(ctx, e); err != nil {
 			return err
 		}
+		if to, gap := sub.coll.stage.passed(e); gap && n.AsOf == nil {
+			if err := c.timeline.durable.wait(ctx, to); err != nil {
+				return err
+			}
+			e = to
+		} else if gap {
+			return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the relation has never been at epoch %d, but at %d", e, to)
+		}
 		if sub.hold(e) {
 			sub.at = e
 			return nil
@@ -364,6 +372,14 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 	}
 	if err := sub.coll.stage.done.wait(ctx, e); err != nil {
 		return false, err
+	}
+	if to, gap := sub.coll.stage.passed(e); gap {
+		if to >= sub.upTo {
+			to = sub.upTo - 1 // it ends before: there is nothing in the gap
+		} else if err := sub.s.c.timeline.durable.wait(ctx, to); err != nil {
+			return false, err
+		}
+		e = to
 	}
 	if err := sub.coll.rowError(e); err != nil && !errors.Is(err, errVersionGone) {
 		return false, err
