@@ -25,12 +25,20 @@ func (s *Spine) readable(t dataflow.Epoch) bool {
 		return false
 	}
 	for _, b := range s.batches {
-		if b.desc.Lower <= t && t+1 < b.desc.Upper {
+		if b.desc.between(t) {
+			return false
+		}
+	}
+	for _, d := range s.gone {
+		if d.between(t) {
 			return false
 		}
 	}
 	return true
 }
+
+// between says whether an epoch is one at which not all of d is complete.
+func (d Description) between(t dataflow.Epoch) bool { return d.Lower <= t && t+1 < d.Upper }
 
 // crossing reports whether a merge in progress will make t unreadable. Call with
 // the lock held.

@@ -32,7 +32,15 @@ type Spine struct {
 	credit  int        // rows of work that Append owes
 	merged  int        // rows of work done
 	probes  int        // rows that were looked up since a merge was made for that
+
+	// gone describes merges of several epochs of which nothing was left: the
+	// content between those epochs is no longer known, though no batch tells.
+	gone []Description
 }
+
+// maxGone is how many such merges are remembered: they matter to those who have
+// chosen an epoch and not held it yet.
+const maxGone = 256
 
 // shared is what the spines of a trace have in common.
 type shared struct {
@@ -278,6 +286,13 @@ func (s *Spine) replace(a, b, c *Batch) {
 		}
 	}
 	s.batches = list
+	if c.rows > 0 || b.desc.Upper <= a.desc.Lower+1 {
+		return
+	}
+	if len(s.gone) == maxGone {
+		s.gone = slices.Delete(s.gone, 0, maxGone/2)
+	}
+	s.gone = append(s.gone, Description{Lower: a.desc.Lower, Upper: b.desc.Upper})
 }
 
 // drop gives up the inputs of a merge, and its result if that is empty.
