@@ -89,7 +89,7 @@ type cut struct {
 	mu        sync.Mutex
 	states    []*capturedState
 	waiting   sync.WaitGroup
-	holds     []*input // what clusters that are behind still have to read
+	holds     []*pin // what clusters that are behind still have to read
 }
 
 func (k *cut) add(s *capturedState) {
@@ -185,7 +185,7 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 		for _, cl := range c.clusters {
 			involved = append(involved, cl)
 			k.waiting.Add(1)
-			cl.notify(epochChanges{epoch: k.epoch, rows: changeMap{}, errs: changeMap{}, barrier: func(dataflow.Epoch) {
+			cl.notify(epochChanges{epoch: k.epoch, rows: changeMap{}, errs: changeMap{}, held: true, barrier: func(dataflow.Epoch) {
 				defer k.waiting.Done()
 				for _, f := range cl.flows {
 					if !f.failed && !f.out.temporary && k.catalog.ByID(f.id) != nil {
@@ -224,16 +224,19 @@ func (c *Coordinator) captureIngest(k *cut) {
 	defer c.mu.RUnlock()
 	for _, id := range sortedIDs(c.collections) {
 		coll := c.collections[id]
-		if coll.stage != c.timeline.ingest || k.catalog.ByID(id) == nil {
+		if coll.stage != c.timeline.ingest {
+			continue
+		}
+		in := &pin{coll: coll}
+		in.place(k.epoch) // always possible: there is nothing later
+		k.holds = append(k.holds, in)
+		if k.catalog.ByID(id) == nil {
 			continue // of a temporary object
 		}
 		spines := coll.spines()
 		if u := c.upserts[id]; u != nil {
 			spines = append(spines, u.circuit.Spines()...)
 		}
-		in := &input{coll: coll}
-		in.hold(k.epoch, false)
-		k.holds = append(k.holds, in)
 		k.add(capture(coll, c.tableFingerprint(coll), coll.isReady(), spines))
 	}
 }
@@ -651,7 +654,9 @@ func (c *Coordinator) restore(o *catalog.Object, st *storage.ObjectState, at dat
 	f.at = at
 	cl := c.clusterOf(o)
 	cl.done.set(at)
-	cl.attach(f)
+	if !cl.attach(f) {
+		return fmt.Errorf("the inputs of the view %q cannot be read at epoch %d", o.Name, at)
+	}
 	return nil
 }
 

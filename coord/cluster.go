@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"runtime/debug"
@@ -10,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/streamdb/streamdb/dataflow"
-	"github.com/streamdb/streamdb/dataflow/differential/trace"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
@@ -29,38 +27,25 @@ type flow struct {
 	fingerprint string
 }
 
-// seen is how far a cluster has read a collection of another stage. It holds
-// the collection there, so that what comes after can be read from the traces.
+// seen is how far a cluster has read a collection of another stage. It is pinned
+// there, so that what comes after can be read from the traces. A foreign collection
+// and one that circuits look into are read at each of the cluster's epochs, so all
+// of those are kept.
 type seen struct {
-	coll       *collection
-	foreign    bool // of another cluster, not of ingestion
-	shared     bool // circuits look into its arrangement
-	at         dataflow.Epoch
-	rows, errs *trace.Hold
-	users      int
+	*pin
+	foreign bool // of another cluster, not of ingestion
+	next    *pin // at the epoch in work, if not all are kept
+	users   int
 }
 
-// read takes the changes after s.at up to e from the traces.
-func (s *seen) read(e dataflow.Epoch) (rows, errs []*dataflow.Delta) {
-	rows = readChanges(s.coll.rows, s.at, e)
-	errs = readChanges(s.coll.errs, s.at, e)
-	return rows, errs
-}
-
-// advance says that the cluster has processed everything up to e. A foreign or
-// shared collection is read at each of the cluster's epochs, so that all are kept.
+// advance says that the cluster has processed everything up to e.
 func (s *seen) advance(e dataflow.Epoch) {
-	s.at = e
-	advanceHold(s.coll.rows, &s.rows, e, s.foreign || s.shared)
-	advanceHold(s.coll.errs, &s.errs, e, s.foreign)
-}
-
-func (s *seen) release() {
-	for _, h := range []*trace.Hold{s.rows, s.errs} {
-		if h != nil {
-			h.Release()
-		}
+	if s.next == nil {
+		s.pin.advance(e)
+		return
 	}
+	s.release()
+	s.pin, s.next = s.next, nil
 }
 
 // changeMap is changes by collection.
@@ -71,7 +56,9 @@ type epochChanges struct {
 	epoch   dataflow.Epoch
 	rows    changeMap
 	errs    changeMap
-	barrier func(e dataflow.Epoch) // runs when exactly this epoch is complete
+	barrier func(e dataflow.Epoch) // runs when this epoch, or one after it, is complete
+	jumped  bool                   // its changes were read from the traces
+	held    bool                   // it is to be exactly this epoch, which is pinned until the barrier
 }
 
 // cluster is an isolation unit: the dataflows assigned to it run in its loop,
@@ -233,21 +220,21 @@ func (cl *cluster) work() bool {
 // collections of other clusters, and all if changes were skipped. It waits for
 // the other clusters to get to the epoch.
 func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool) error {
-	own := false
-	if !skipped && ec.barrier == nil {
+	if !skipped && !ec.held {
 		var err error
 		if skipped, err = cl.passedByOthers(ctx, ec.epoch); err != nil {
 			return err
 		}
 	}
+	// Ingestion may have merged what came later with this epoch, while it waited.
+	skipped = skipped || !cl.pinAt(ec)
 	if skipped {
-		release, err := cl.jump(ctx, ec)
-		if err != nil {
+		if err := cl.jump(ctx, ec); err != nil {
 			return err
 		}
-		defer release()
 		cl.passOver(cl.done.get(), ec.epoch)
 	}
+	own := false
 	for id, s := range cl.seen {
 		if !s.foreign && !skipped {
 			continue
@@ -257,12 +244,16 @@ func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool)
 				return err
 			}
 		}
-		rows, errs := s.read(ec.epoch)
 		if !own { // the maps are shared with the other clusters
 			ec.rows, ec.errs, own = maps.Clone(ec.rows), maps.Clone(ec.errs), true
 			if ec.rows == nil {
 				ec.rows, ec.errs = changeMap{}, changeMap{}
 			}
+		}
+		rows, errs, err := s.changes(ec.epoch)
+		if err != nil {
+			cl.lost(s, ec.epoch)
+			continue
 		}
 		if len(rows) > 0 {
 			ec.rows[id] = rows
@@ -272,6 +263,45 @@ func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool)
 		}
 	}
 	return nil
+}
+
+// lost takes what reads a collection out of service, as changes of it cannot be
+// read any more: a broken invariant.
+func (cl *cluster) lost(s *seen, e dataflow.Epoch) {
+	cl.c.log.Error("changes lost", slog.Uint64("object", uint64(s.coll.id)), slog.Uint64("after", uint64(s.at)), slog.Uint64("upTo", uint64(e)))
+	for _, f := range cl.users[s.coll.id] {
+		if !f.failed {
+			cl.fail(f, pgerror.New(pgerror.InternalError, "the dataflow of this view has lost changes after epoch %d", s.at))
+		}
+	}
+}
+
+// pinAt pins what changed at the epoch of ec there, and reports whether it could.
+func (cl *cluster) pinAt(ec *epochChanges) bool {
+	for _, m := range []changeMap{ec.rows, ec.errs} {
+		for id := range m {
+			s := cl.seen[id]
+			if s == nil || s.from || s.next != nil {
+				continue
+			}
+			s.next = &pin{coll: s.coll}
+			if !s.next.place(ec.epoch) {
+				cl.unpin()
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unpin gives up the pins at the epoch in work.
+func (cl *cluster) unpin() {
+	for _, s := range cl.seen {
+		if s.next != nil {
+			s.next.release()
+			s.next = nil
+		}
+	}
 }
 
 // passedByOthers waits for the clusters whose collections are read here to get to
@@ -291,36 +321,39 @@ func (cl *cluster) passedByOthers(ctx context.Context, e dataflow.Epoch) (bool, 
 	return false, nil
 }
 
-// jump moves an epoch whose changes were skipped to one at which every
-// imported collection can be read, and keeps that until release. The epoch of
-// a barrier stays: whoever set the barrier holds it.
-func (cl *cluster) jump(ctx context.Context, ec *epochChanges) (release func(), err error) {
-	ec.rows, ec.errs = nil, nil
-	if ec.barrier != nil {
-		return func() {}, nil
-	}
-	var ins []*input
+// jump moves an epoch whose changes were skipped to one at which every imported
+// collection can be read, and pins them there. An epoch that is held stays.
+func (cl *cluster) jump(ctx context.Context, ec *epochChanges) error {
+	ec.rows, ec.errs, ec.jumped = nil, nil, true
+	cl.unpin()
+	var pins []*pin
 	for _, s := range cl.seen {
-		ins = append(ins, &input{coll: s.coll})
+		s.next = &pin{coll: s.coll, from: s.from}
+		pins = append(pins, s.next)
 	}
-	e, err := pinLatest(ctx, cl.c, ins, ec.epoch, false)
-	if err != nil {
-		return nil, err
-	}
-	cl.mu.Lock()
-	for len(cl.pending) > 0 && cl.pending[0].epoch <= e && cl.pending[0].barrier == nil {
-		cl.pending = cl.pending[1:]
-	}
-	if len(cl.pending) > 0 && cl.pending[0].barrier != nil {
-		e = min(e, cl.pending[0].epoch)
-	}
-	cl.mu.Unlock()
-	ec.epoch = e
-	return func() {
-		for _, in := range ins {
-			in.release()
+	if !ec.held {
+		e, err := pinLatest(ctx, cl.c, pins, ec.epoch)
+		if err != nil {
+			cl.unpin()
+			return err
 		}
-	}, nil
+		ec.epoch = e
+		cl.mu.Lock()
+		i := slices.IndexFunc(cl.pending, func(p epochChanges) bool { return p.held })
+		if i < 0 || cl.pending[i].epoch >= e {
+			cl.mu.Unlock()
+			return nil
+		}
+		ec.epoch = cl.pending[i].epoch
+		cl.mu.Unlock()
+	}
+	for _, s := range cl.seen {
+		if !s.next.place(ec.epoch) {
+			s.next = nil
+			cl.lost(s, ec.epoch)
+		}
+	}
+	return nil
 }
 
 // step runs the flows that the changes of an epoch reach, in dependency order.
@@ -356,6 +389,11 @@ func (cl *cluster) step(ec epochChanges) {
 			if s := cl.seen[id]; s != nil {
 				s.advance(ec.epoch)
 			}
+		}
+	}
+	if ec.jumped {
+		for _, s := range cl.seen {
+			s.advance(ec.epoch)
 		}
 	}
 	cl.done.set(ec.epoch)
@@ -402,25 +440,6 @@ func (cl *cluster) fail(f *flow, err error) {
 	}
 }
 
-// readChanges copies a trace's changes after `after` up to e.
-func readChanges(t *trace.Trace, after, e dataflow.Epoch) []*dataflow.Delta {
-	u := t.Upper()
-	if u == 0 || u-1 <= after {
-		return nil
-	}
-	s, ok := t.Changes(after, min(e, u-1))
-	if !ok {
-		panic(fmt.Sprintf("changes after %d up to %d are no longer readable", after, e))
-	}
-	defer s.Release()
-	var out []*dataflow.Delta
-	s.Scan(func(d *dataflow.Delta) bool {
-		out = append(out, cloneDelta(d))
-		return true
-	})
-	return out
-}
-
 // cloneDelta copies a delta out of a snapshot.
 func cloneDelta(d *dataflow.Delta) *dataflow.Delta {
 	all := make([]uint32, d.N)
@@ -430,30 +449,44 @@ func cloneDelta(d *dataflow.Delta) *dataflow.Delta {
 	return &dataflow.Delta{Batch: d.Gather(all), Diffs: slices.Clone(d.Diffs)}
 }
 
-// attach puts a flow that is complete up to the cluster's epoch into service.
-func (cl *cluster) attach(f *flow) {
+// attach puts a flow that is complete up to the cluster's epoch into service. It
+// reports false, and does nothing, if an import cannot be pinned at that epoch.
+func (cl *cluster) attach(f *flow) bool {
+	pins := map[plan.ObjectID]*pin{}
+	for _, id := range f.df.imports() {
+		in, s := cl.c.collection(id), cl.seen[id]
+		if in.stage == &cl.stage {
+			continue
+		}
+		p := &pin{coll: in, from: in.stage != cl.c.timeline.ingest || slices.Contains(f.df.shared, id)}
+		if s != nil && (s.from || !p.from) {
+			continue
+		}
+		if pins[id] = p; !p.place(cl.done.get()) {
+			for _, p := range pins {
+				p.release()
+			}
+			return false
+		}
+	}
 	cl.flows = append(cl.flows, f)
 	cl.sortFlows()
 	for _, id := range f.df.imports() {
 		cl.users[id] = append(cl.users[id], f)
-		in := cl.c.collection(id)
-		if in.stage == &cl.stage {
+		p, s := pins[id], cl.seen[id]
+		switch {
+		case p == nil && s == nil:
 			continue
-		}
-		s := cl.seen[id]
-		if s == nil {
-			s = &seen{coll: in, foreign: in.stage != cl.c.timeline.ingest}
-			s.advance(cl.done.get())
+		case s == nil:
+			s = &seen{pin: p, foreign: p.coll.stage != cl.c.timeline.ingest}
 			cl.seen[id] = s
-		}
-		if !s.shared && slices.Contains(f.df.shared, id) {
-			s.shared = true
+		case p != nil:
 			s.release()
-			s.rows, s.errs = nil, nil
-			s.advance(s.at)
+			s.pin = p
 		}
 		s.users++
 	}
+	return true
 }
 
 // sortFlows puts the flows into dependency order.

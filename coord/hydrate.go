@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -54,11 +54,24 @@ func (c *Coordinator) newFlow(id plan.ObjectID, rel plan.Rel, out *collection) (
 		Partitions: c.partitions,
 		Exec:       c.exec,
 		Context:    &expr.Context{Location: zoneUTC, Database: databaseName},
+		Arranged:   func(id plan.ObjectID, key []int) *trace.Trace { return c.arranged(out.stage, id, key) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &flow{id: id, df: newInstance(df), out: out, fingerprint: c.fingerprint(rel, out.key)}, nil
+}
+
+// arranged is the published arrangement of a collection by a key, for the
+// dataflows of a stage to share; nil if there is none. What it is depends on the
+// catalog alone: a restart finds the same. (An index is not offered, since it can
+// be dropped while the view stays.)
+func (c *Coordinator) arranged(of *stage, id plan.ObjectID, key []int) *trace.Trace {
+	in := c.collection(id)
+	if in == nil || in.stage != c.timeline.ingest && in.stage != of || !slices.Equal(in.key, key) || len(in.rows.Spines()) != c.partitions {
+		return nil
+	}
+	return in.rows
 }
 
 // hydrate starts the hydration of a flow.
@@ -90,13 +103,6 @@ func (h *hydration) run() {
 	}
 }
 
-// input is an import as a hydration reads it.
-type input struct {
-	coll       *collection
-	rows, errs *trace.Hold
-	at         dataflow.Epoch // read up to here
-}
-
 func (h *hydration) attempt() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -104,7 +110,7 @@ func (h *hydration) attempt() (err error) {
 			err = pgerror.New(pgerror.InternalError, "the dataflow of this view has failed: %v", r)
 		}
 	}()
-	var ins []*input
+	var ins []*pin
 	defer func() {
 		for _, in := range ins {
 			in.release()
@@ -118,9 +124,9 @@ func (h *hydration) attempt() (err error) {
 		if err := coll.await(h.ctx, 0); err != nil {
 			return err
 		}
-		ins = append(ins, &input{coll: coll})
+		ins = append(ins, &pin{coll: coll})
 	}
-	at, err := pinLatest(h.ctx, h.c, ins, 0, false)
+	at, err := pinLatest(h.ctx, h.c, ins, 0)
 	if err != nil {
 		return err
 	}
@@ -130,11 +136,11 @@ func (h *hydration) attempt() (err error) {
 	for {
 		// What came meanwhile is read in one go, up to an epoch from which all
 		// later ones are kept: the cluster can take over at any of them.
-		next := make([]*input, len(ins))
+		next := make([]*pin, len(ins))
 		for i, in := range ins {
-			next[i] = &input{coll: in.coll}
+			next[i] = &pin{coll: in.coll, from: true}
 		}
-		e, err := pinLatest(h.ctx, h.c, next, at, true)
+		e, err := pinLatest(h.ctx, h.c, next, at)
 		if err == nil {
 			err = h.catchUp(ins, e)
 		}
@@ -155,74 +161,9 @@ func (h *hydration) attempt() (err error) {
 	}
 }
 
-// pinLatest chooses an epoch, not before least, that all stages of the
-// collections have reached, and holds the collections there.
-func pinLatest(ctx context.Context, c *Coordinator, ins []*input, least dataflow.Epoch, from bool) (dataflow.Epoch, error) {
-	for {
-		e := c.timeline.ingest.done.get()
-		for _, in := range ins {
-			e = min(e, in.coll.stage.done.get())
-		}
-		if e < least {
-			e = least
-			for _, in := range ins {
-				if err := in.coll.stage.done.wait(ctx, e); err != nil {
-					return 0, err
-				}
-			}
-		}
-		ok := true
-		for _, in := range ins {
-			if to, gap := in.coll.stage.passed(e); gap {
-				least, ok = max(least, to), false
-			}
-		}
-		for _, in := range ins {
-			ok = ok && in.hold(e, from)
-		}
-		if ok {
-			return e, nil
-		}
-		// Merged past it meanwhile: a later one will do.
-		if err := ctx.Err(); err != nil {
-			return 0, context.Cause(ctx)
-		}
-		runtime.Gosched()
-	}
-}
-
-// hold pins the collection at e, or from e on, and reports whether it could.
-func (in *input) hold(e dataflow.Epoch, from bool) bool {
-	in.release()
-	var ok bool
-	place := func(t *trace.Trace) (*trace.Hold, bool) {
-		if from {
-			return t.HoldFrom(e)
-		}
-		return t.Hold(e)
-	}
-	if in.rows, ok = place(in.coll.rows); !ok {
-		return false
-	}
-	if in.errs, ok = place(in.coll.errs); !ok {
-		return false
-	}
-	in.at = e
-	return true
-}
-
-func (in *input) release() {
-	for _, h := range []*trace.Hold{in.rows, in.errs} {
-		if h != nil {
-			h.Release()
-		}
-	}
-	in.rows, in.errs = nil, nil
-}
-
 // feedSnapshot steps the flow through its imports' content at epoch at, in
 // parts, so that memory is bounded by a part.
-func (h *hydration) feedSnapshot(ins []*input, at dataflow.Epoch) error {
+func (h *hydration) feedSnapshot(ins []*pin, at dataflow.Epoch) error {
 	h.epoch.Store(uint64(at))
 	h.flow.df.start()
 	h.step(at, nil, nil)
@@ -280,14 +221,16 @@ func (h *hydration) step(e dataflow.Epoch, rows, errs changeMap) {
 }
 
 // catchUp steps the flow from where it is to e, by the traces.
-func (h *hydration) catchUp(ins []*input, e dataflow.Epoch) error {
+func (h *hydration) catchUp(ins []*pin, e dataflow.Epoch) error {
 	rows, errs := changeMap{}, changeMap{}
 	for _, in := range ins {
 		if err := in.coll.stage.done.wait(h.ctx, e); err != nil {
 			return err
 		}
-		rows[in.coll.id] = readChanges(in.coll.rows, in.at, e)
-		errs[in.coll.id] = readChanges(in.coll.errs, in.at, e)
+		var err error
+		if rows[in.coll.id], errs[in.coll.id], err = in.changes(e); err != nil {
+			return err
+		}
 	}
 	h.step(e, rows, errs)
 	for _, in := range ins {
@@ -299,7 +242,7 @@ func (h *hydration) catchUp(ins []*input, e dataflow.Epoch) error {
 
 // tryAttach hands the flow to the cluster, in its loop, with the little that
 // has happened since.
-func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
+func (h *hydration) tryAttach(ins []*pin) (done bool, err error) {
 	err = h.cl.do(h.ctx, func() {
 		now := h.cl.done.get()
 		for _, in := range ins {
@@ -324,7 +267,9 @@ func (h *hydration) tryAttach(ins []*input) (done bool, err error) {
 			done = true
 			return
 		}
-		h.cl.attach(h.flow)
+		if !h.cl.attach(h.flow) {
+			return // at the next epoch
+		}
 		h.c.ckpt.dirty.Store(true) // so that its state is kept, even if nothing changes
 		h.flow.out.readyAt.Store(uint64(now))
 		h.flow.out.setReady()

@@ -2,8 +2,8 @@ package coord
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -41,8 +41,8 @@ type subscription struct {
 
 	at      dataflow.Epoch // everything up to it has been given
 	begun   bool
-	rows    *trace.Hold
-	errs    *trace.Hold
+	now     *pin              // at at
+	end     *pin              // where it is to end, if that is said
 	pending []*columnar.Batch // made, not yet fetched
 	next    int               // row of pending[0]
 	told    time.Time         // last progress
@@ -242,8 +242,13 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 		} else if gap {
 			return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the relation has never been at epoch %d, but at %d", e, to)
 		}
-		if sub.hold(e) {
-			sub.at = e
+		now := &pin{coll: sub.coll}
+		if now.place(e) {
+			sub.at, sub.now = e, now
+			if sub.upTo != dataflow.MaxEpoch {
+				sub.end = &pin{coll: sub.coll}
+				sub.end.place(max(sub.upTo-1, e))
+			}
 			return nil
 		}
 		if n.AsOf != nil {
@@ -256,23 +261,13 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 	}
 }
 
-func (sub *subscription) hold(e dataflow.Epoch) bool {
-	in := &input{coll: sub.coll}
-	if !in.hold(e, false) {
-		return false
-	}
-	sub.rows, sub.errs = in.rows, in.errs
-	return true
-}
-
-// close frees the holds, and the dataflow if it is the subscription's own.
+// close frees the pins, and the dataflow if it is the subscription's own.
 func (sub *subscription) close() {
-	for _, h := range []*trace.Hold{sub.rows, sub.errs} {
-		if h != nil {
-			h.Release()
+	for _, p := range []*pin{sub.now, sub.end} {
+		if p != nil {
+			p.release()
 		}
 	}
-	sub.rows, sub.errs = nil, nil
 	if !sub.own || sub.coll == nil {
 		return
 	}
@@ -363,25 +358,16 @@ func (sub *subscription) first() error {
 
 // changes makes batches of what is durable after sub.at, if anything changed.
 func (sub *subscription) changes(ctx context.Context) (bool, error) {
-	e := min(sub.s.c.readEpoch(), sub.upTo-1)
-	if e <= sub.at {
-		return false, nil
-	}
-	if f := sub.coll.failed.Load(); f != nil {
-		return false, *f
-	}
-	if err := sub.coll.stage.done.wait(ctx, e); err != nil {
+	next, err := sub.pinNext(ctx)
+	if next == nil || err != nil {
 		return false, err
 	}
-	if to, gap := sub.coll.stage.passed(e); gap {
-		if to >= sub.upTo {
-			to = sub.upTo - 1 // it ends before: there is nothing in the gap
-		} else if err := sub.s.c.timeline.durable.wait(ctx, to); err != nil {
-			return false, err
-		}
-		e = to
-	}
-	if err := sub.coll.rowError(e); err != nil && !errors.Is(err, errVersionGone) {
+	e := next.at
+	defer func() {
+		sub.now.release()
+		sub.at, sub.now = e, next
+	}()
+	if err := sub.coll.rowError(e); err != nil {
 		return false, err
 	}
 	u := sub.coll.rows.Upper()
@@ -389,7 +375,13 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 	if u > 0 && u-1 > sub.at {
 		to := min(e, u-1)
 		for _, t := range sub.coll.rows.Epochs(sub.at, to) {
+			at := &pin{coll: sub.coll}
+			if !at.place(t) {
+				continue // merged with a later one just now
+			}
 			s, ok := sub.coll.rows.Changes(sub.at, t)
+			sub.now.release()
+			sub.at, sub.now = t, at
 			if !ok {
 				return false, errVersionGone
 			}
@@ -397,17 +389,43 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 			sub.add(s, t)
 			s.Release()
 			made = made || len(sub.pending) > before
-			sub.at = t
 		}
-		advanceHold(sub.coll.rows, &sub.rows, sub.at, false)
 	}
-	sub.at = e
-	advanceHold(sub.coll.rows, &sub.rows, e, false)
-	advanceHold(sub.coll.errs, &sub.errs, e, false)
 	if made && sub.progress {
 		sub.tellProgress(e + 1)
 	}
 	return made, nil
+}
+
+// pinNext pins the collection at the newest durable epoch; nil if that is where
+// the subscription is.
+func (sub *subscription) pinNext(ctx context.Context) (*pin, error) {
+	next := &pin{coll: sub.coll}
+	for ctx.Err() == nil {
+		e := min(sub.s.c.readEpoch(), sub.upTo-1)
+		if e <= sub.at {
+			return nil, nil
+		}
+		if f := sub.coll.failed.Load(); f != nil {
+			return nil, *f
+		}
+		if err := sub.coll.stage.done.wait(ctx, e); err != nil {
+			return nil, err
+		}
+		if to, gap := sub.coll.stage.passed(e); gap {
+			if to >= sub.upTo {
+				to = sub.upTo - 1 // it ends before: there is nothing in the gap
+			} else if err := sub.s.c.timeline.durable.wait(ctx, to); err != nil {
+				return nil, err
+			}
+			e = to
+		}
+		if next.place(e) {
+			return next, nil
+		}
+		runtime.Gosched() // merged past it meanwhile
+	}
+	return nil, context.Cause(ctx)
 }
 
 // add makes a batch of consolidated changes at epoch e.

@@ -395,9 +395,15 @@ func TestNewPartitions(t *testing.T) {
 		if err == nil {
 			err = res[topic].Err
 		}
-		if err != nil {
-			t.Fatal(err)
+		for err == nil { // until the broker tells of them
+			var known kadm.TopicDetails
+			known, err = c.adm.ListTopics(context.Background(), topic)
+			if len(known[topic].Partitions) == n {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
+		t.Fatal(err)
 	}
 	grow(2)
 	c2 := clusterAt(t, c.broker) // knows the new partition
