@@ -21,6 +21,7 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 	if err != nil {
 		return "", err
 	}
+	before, from := d.cat, len(d.changes)
 	node := p.stmt.Node
 	tag := node.Tag()
 	switch n := node.(type) {
@@ -54,6 +55,9 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 		tag, err = s.postgresDDL(d, p, n, w)
 	default:
 		err = pgerror.Unsupported(tag)
+	}
+	if err == nil {
+		s.replan(d, before, from)
 	}
 	return tag, err
 }

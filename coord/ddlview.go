@@ -231,11 +231,7 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 		return err
 	}
 	o.AppendOnly = false
-	for _, k := range plan.Keys(rel) {
-		if len(k) > 0 && (o.Key == nil || len(k) < len(o.Key)) {
-			o.Key = k
-		}
-	}
+	o.Key = smallestKey(rel)
 	return nil
 }
 

@@ -138,7 +138,8 @@ func (c *Coordinator) forget(o *catalog.Object) {
 		drop(0)
 		return
 	}
-	cl.notify(epochChanges{epoch: c.timeline.last, rows: changeMap{}, errs: changeMap{}, barrier: drop})
+	// Before the epoch that drops it, whose own changes are still to be told.
+	cl.notify(epochChanges{epoch: c.timeline.ingest.done.get(), rows: changeMap{}, errs: changeMap{}, barrier: drop})
 }
 
 // bindContext is what the queries of views are bound in: their names are

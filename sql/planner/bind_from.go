@@ -217,6 +217,11 @@ func GetOf(o *catalog.Object) *plan.Get {
 	for _, k := range o.Unique {
 		g.Keys = append(g.Keys, k.Columns)
 	}
+	for i := range o.Foreign {
+		if f := &o.Foreign[i]; !f.NotValid {
+			g.Refs = append(g.Refs, plan.Reference{Cols: f.Columns, To: f.RefTable, ToCols: f.RefColumns, Deferrable: f.Deferrable})
+		}
+	}
 	return g
 }
 

@@ -84,8 +84,18 @@ func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
 		if d.Unique {
 			o.Unique = append(o.Unique, catalog.Key{Columns: []int{i}})
 		}
+		for _, f := range d.References {
+			c.addForeign(o, f, []int{i})
+		}
 	}
 	for _, k := range n.Constraints {
+		if k.Kind == parser.ConstraintForeignKey {
+			var cols []int
+			for _, name := range k.Columns {
+				cols = append(cols, at[name])
+			}
+			c.addForeign(o, k, cols)
+		}
 		if k.Kind != parser.ConstraintPrimaryKey && k.Kind != parser.ConstraintUnique {
 			continue
 		}
@@ -104,6 +114,12 @@ func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
 	}
 	c.put(o, n.Name)
 	return nil
+}
+
+// addForeign adds a foreign key to the primary key of a table.
+func (c *testCatalog) addForeign(o *catalog.Object, f parser.Constraint, cols []int) {
+	to := c.snap.Get(catalog.KindTable, "public", f.RefTable.Name)
+	o.Foreign = append(o.Foreign, catalog.ForeignKey{Columns: cols, RefTable: to.ID, RefColumns: to.PrimaryKey, Deferrable: f.Deferrable})
 }
 
 func (c *testCatalog) createView(text string, name parser.Name, cols []string, q *parser.Query, kind catalog.Kind) error {

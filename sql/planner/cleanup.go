@@ -250,6 +250,9 @@ func (o *optimizer) cleanJoin(r *plan.Join) plan.Rel {
 		return out
 	}
 	r = o.withoutTrue(r)
+	if r.Kind == plan.JoinSemi || r.Kind == plan.JoinAnti {
+		return o.cleanSemi(r)
+	}
 	if r.Kind != plan.JoinInner || !o.on("RemoveUnitJoin") {
 		return r
 	}
@@ -375,7 +378,10 @@ func (o *optimizer) cleanAggregate(r *plan.Aggregate) plan.Rel {
 	if len(r.Aggs) == 0 && o.rule("AggregateToDistinct") {
 		return o.node(&plan.Distinct{Input: o.node(&plan.Project{Input: r.Input, Exprs: r.GroupBy, Cols: r.Cols})})
 	}
-	return o.dropConstantGroups(r)
+	if out := o.keyedAggregate(r); out != nil {
+		return out
+	}
+	return o.dropConstantGroups(o.plainAggs(r))
 }
 
 // DropConstantGroups: group columns that are constant, or follow from the

@@ -41,6 +41,7 @@ func (o *optimizer) cluster(j *plan.Join, preds []expr.Expr) plan.Rel {
 	for _, p := range preds {
 		c.addPred(expr.Substitute(p, outs))
 	}
+	outs = c.mergeSelf(outs)
 	c.base = append(c.base, len(c.cols))
 	c.pieces = make([]int, 0, len(c.cols))
 	for i := range c.leaves {

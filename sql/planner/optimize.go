@@ -121,8 +121,8 @@ func Rules() []string {
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
 		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",
-		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter",
-		"RemoveLeftJoin", "RemoveProject", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
+		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter", "SemiToInner",
+		"RemoveKeyedAggregate", "RemoveLeftJoin", "RemoveParentJoin", "RemoveProject", "RemoveSelfJoin", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
 		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
 		"SimplifyNullTest", "SinkSemiJoin", "WindowToAggregate", "WindowToTopK",
 	}

@@ -176,6 +176,13 @@ func (p *pruner) get(r *plan.Get, need columnSet) plan.Rel {
 			c.Keys = append(c.Keys, remapList(k, at))
 		}
 	}
+	c.Refs = nil
+	for _, f := range r.Refs {
+		if !slices.ContainsFunc(f.Cols, func(i int) bool { return !need[i] }) {
+			f.Cols = remapList(f.Cols, at)
+			c.Refs = append(c.Refs, f)
+		}
+	}
 	return &c
 }
 
@@ -228,6 +235,9 @@ func (p *pruner) join(r *plan.Join, need columnSet) plan.Rel {
 	if r.Kind == plan.JoinLeft && !slices.Contains(need[nl:], true) && p.removable(r, nl) {
 		return p.rel(r.Left, need[:nl])
 	}
+	if out := p.o.withoutParent(r, need); out != nil {
+		return p.rel(out, need)
+	}
 	in := make(columnSet, nl+nr)
 	copy(in, need)
 	in.add(r.On...)
@@ -243,12 +253,18 @@ func (p *pruner) join(r *plan.Join, need columnSet) plan.Rel {
 	return exact(c, have, need)
 }
 
-// removable reports whether a left join gives each left row exactly once: the
-// right side is unique by the columns that ON equates.
+// removable reports whether a left join gives each left row exactly once.
 func (p *pruner) removable(r *plan.Join, nl int) bool {
-	if !p.o.on("RemoveLeftJoin") {
+	if !p.o.on("RemoveLeftJoin") || !p.o.uniqueBy(r, nl) {
 		return false
 	}
+	p.o.fire("RemoveLeftJoin")
+	return true
+}
+
+// uniqueBy reports whether a left row has at most one partner: the right side is
+// unique by the columns that ON equates.
+func (o *optimizer) uniqueBy(r *plan.Join, nl int) bool {
 	var cols []int
 	for _, e := range r.On {
 		a, b, ok := plan.IsEquality(e)
@@ -265,13 +281,7 @@ func (p *pruner) removable(r *plan.Join, nl int) bool {
 			}
 		}
 	}
-	for _, k := range plan.Keys(r.Right) {
-		if plan.Subset(k, cols) {
-			p.o.fire("RemoveLeftJoin")
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(plan.Keys(r.Right), func(k []int) bool { return plan.Subset(k, cols) })
 }
 
 func (p *pruner) aggregate(r *plan.Aggregate, need columnSet) plan.Rel {

@@ -34,13 +34,24 @@ type Get struct {
 	Name       string // schema-qualified, for EXPLAIN and errors
 	Cols       []Column
 	Keys       [][]int // column sets known to be unique
-	AppendOnly bool    // no diff is ever negative
+	Refs       []Reference
+	AppendOnly bool // no diff is ever negative
 	// Proj tells which columns of the collection Cols are, after column
 	// pruning; nil means the first len(Cols) ones.
 	Proj []int
 	// Lookup says that only rows with certain keys are wanted. It is a hint:
 	// the filters above hold without it, so a reader may ignore it.
 	Lookup *Lookup
+}
+
+// Reference is a foreign key of a Get: a row without NULL in the columns Cols of the
+// Get has just one row of another collection whose columns ToCols equal them.
+type Reference struct {
+	Cols   []int
+	To     ObjectID
+	ToCols []int
+	// Deferrable says that a transaction may see rows that do not satisfy it yet.
+	Deferrable bool
 }
 
 // Lookup is a read of a collection by the keys of an index (or of the
