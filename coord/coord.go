@@ -77,6 +77,8 @@ type Options struct {
 	Partitions int
 	// Fatal is called when the storage has failed for good; nil panics.
 	Fatal func(error)
+	// Planning, if set, runs the planning of each query: for who measures it.
+	Planning func(sql string, plan func() error) error
 }
 
 // Coordinator is the database.

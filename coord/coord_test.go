@@ -33,8 +33,7 @@ type database struct {
 
 func open(t *testing.T, dir string) *database {
 	t.Helper()
-	ctx := context.Background()
-	c, err := coord.Open(ctx, dir, coord.Options{CheckpointInterval: 50 * time.Millisecond,
+	return openWith(t, dir, coord.Options{CheckpointInterval: 50 * time.Millisecond,
 		Sources: func(_ context.Context, _ string, cfg sources.Config) (sources.Source, error) {
 			opts := map[string]string{}
 			for k, v := range cfg.Options {
@@ -46,6 +45,11 @@ func open(t *testing.T, dir string) *database {
 			}
 			return loadgen.New(cfg.Options["generator"], opts)
 		}})
+}
+
+func openWith(t *testing.T, dir string, o coord.Options) *database {
+	t.Helper()
+	c, err := coord.Open(context.Background(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,14 @@ func (s *Session) analyze(p *prepared) error {
 }
 
 func (s *Session) analyzeBound(p *prepared) error {
+	if f := s.c.opts.Planning; f != nil {
+		return f(p.sql, func() error { return s.planBound(p) })
+	}
+	return s.planBound(p)
+}
+
+// planBound binds and plans a query or DML.
+func (s *Session) planBound(p *prepared) error {
 	b, err := planner.Bind(s.bindContext(p.declared), p.stmt)
 	if err != nil {
 		return err

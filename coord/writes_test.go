@@ -137,11 +137,9 @@ func answer(c *pgx.Conn, sql string) string {
 	return strings.Join(out, "\n")
 }
 
-// TestRandomWrites sends the same random statements to streamdb and to
-// PostgreSQL: answers, SQLSTATEs and the rows in the tables must be the same,
-// and views over the tables must follow.
-func TestRandomWrites(t *testing.T) {
-	pg := oracle.Connect(t)
+// randomly is the seed of a random test and how many rounds it has.
+func randomly(t *testing.T, rounds int) (uint64, int) {
+	t.Helper()
 	seed := uint64(1)
 	if s := os.Getenv("STREAMDB_TEST_SEED"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
@@ -154,7 +152,6 @@ func TestRandomWrites(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d (STREAMDB_TEST_SEED: another, or 0 for a new one)", seed)
-	rounds := 6
 	if s := os.Getenv("STREAMDB_TEST_ROUNDS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -162,6 +159,15 @@ func TestRandomWrites(t *testing.T) {
 		}
 		rounds = n
 	}
+	return seed, rounds
+}
+
+// TestRandomWrites sends the same random statements to streamdb and to
+// PostgreSQL: answers, SQLSTATEs and the rows in the tables must be the same,
+// and views over the tables must follow.
+func TestRandomWrites(t *testing.T) {
+	pg := oracle.Connect(t)
+	seed, rounds := randomly(t, 6)
 	dir := t.TempDir()
 	d := open(t, dir)
 	defer func() { d.close() }()

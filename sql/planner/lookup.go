@@ -28,17 +28,11 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 	if !ok || g.Lookup != nil {
 		return plan.MapChildren(r, o.lookups)
 	}
-	fixed := fixedValues(g, f.Preds)
-	if len(fixed) == 0 {
-		return r
-	}
-	var best *plan.Lookup
-	for _, ix := range o.opts.Indexes(g.ID) {
-		if l := lookupBy(ix, fixed); l != nil && better(l, best) {
-			best = l
-		}
-	}
+	best := o.bestLookup(g, f.Preds)
 	if best == nil {
+		if u := o.lookupUnion(f, g); u != nil {
+			return u
+		}
 		return r
 	}
 	o.fire("PointLookup")
@@ -46,6 +40,21 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 	best.Exact = exactKey(g, f.Preds, best)
 	c.Lookup = best
 	return &plan.Filter{Input: &c, Preds: f.Preds}
+}
+
+// bestLookup is the best lookup for a filter, nil if there is none.
+func (o *optimizer) bestLookup(g *plan.Get, preds []expr.Expr) *plan.Lookup {
+	fixed := fixedValues(g, preds)
+	if len(fixed) == 0 {
+		return nil
+	}
+	var best *plan.Lookup
+	for _, ix := range o.opts.Indexes(g.ID) {
+		if l := lookupBy(ix, fixed); l != nil && better(l, best) {
+			best = l
+		}
+	}
+	return best
 }
 
 // exactKey says whether preds ask for nothing but l's one key.
@@ -115,6 +124,25 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 		}
 		if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && len(in.List) <= maxLookups {
 			add(in.Arg, in.List)
+		}
+	}
+	for range preds { // what is equated to a column has its values
+		changed := false
+		for _, p := range preds {
+			l, r, ok := plan.IsEquality(p)
+			a, ok1 := l.(*expr.Column)
+			b, ok2 := r.(*expr.Column)
+			if !ok || !ok1 || !ok2 || a.Typ.OID != b.Typ.OID {
+				continue
+			}
+			for _, c := range [][2]int{{g.Source(a.Index), g.Source(b.Index)}, {g.Source(b.Index), g.Source(a.Index)}} {
+				if from, ok := fixed[c[0]]; ok && fixed[c[1]] == nil {
+					fixed[c[1]], changed = from, true
+				}
+			}
+		}
+		if !changed {
+			break
 		}
 	}
 	return fixed

@@ -58,6 +58,9 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 			break
 		}
 	}
+	if u := o.joinUnions(r); u != r {
+		r = o.clean(o.prune(o.push(u, nil)))
+	}
 	r = o.lookups(o.share(r))
 	if !opts.Maintained {
 		if l := o.lookupJoins(r); l != r {
@@ -117,9 +120,9 @@ func (o *optimizer) rule(rule string) bool {
 func Rules() []string {
 	return []string{
 		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
-		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "LeftToAnti", "LookupJoin", "OuterToInner", "PointLookup",
+		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "JoinOrToUnion", "LeftToAnti", "LookupJoin", "LookupUnion", "OrToIn", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
-		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap",
+		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap", "PushFilterThroughFullJoin",
 		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",
 		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter", "SemiToInner",
 		"RemoveKeyedAggregate", "RemoveLeftJoin", "RemoveParentJoin", "RemoveProject", "RemoveSelfJoin", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",

@@ -260,8 +260,54 @@ func (o *optimizer) pushFull(j *plan.Join, preds []expr.Expr) plan.Rel {
 		}
 		return o.push(&c, preds)
 	}
-	out := plan.MapChildren(j, func(c plan.Rel) plan.Rel { return o.push(c, nil) })
-	return filter(out, preds...)
+	ofLeft, ofRight, stay := o.throughFull(j, preds, nl)
+	c := *j
+	c.Left, c.Right = o.push(j.Left, ofLeft), o.push(j.Right, ofRight)
+	return filter(&c, stay...)
+}
+
+// PushFilterThroughFullJoin: what is asked of the merged column of USING is asked
+// of it on both sides.
+//
+//	a FULL JOIN b USING (k) WHERE k = 1  →  (a WHERE k = 1) FULL JOIN (b WHERE k = 1) USING (k)
+func (o *optimizer) throughFull(j *plan.Join, preds []expr.Expr, nl int) (left, right, stay []expr.Expr) {
+	for _, p := range preds {
+		var l, r *expr.Column
+		merged := func(e expr.Expr) bool {
+			c, ok := e.(*expr.Coalesce)
+			if !ok || len(c.Args) != 2 {
+				return false
+			}
+			a, ok1 := c.Args[0].(*expr.Column)
+			b, ok2 := c.Args[1].(*expr.Column)
+			if !ok1 || !ok2 || a.Index >= nl || b.Index < nl || !plan.SameBits(a.Typ, b.Typ) || l != nil && (l.Index != a.Index || r.Index != b.Index) ||
+				!slices.ContainsFunc(conjuncts(j.On), func(q expr.Expr) bool {
+					x, y, ok := plan.IsEquality(q)
+					return ok && (expr.Equal(x, a) && expr.Equal(y, b) || expr.Equal(x, b) && expr.Equal(y, a))
+				}) {
+				return false
+			}
+			l, r = a, b
+			return true
+		}
+		var side func(e expr.Expr, to func() expr.Expr) expr.Expr
+		side = func(e expr.Expr, to func() expr.Expr) expr.Expr {
+			if merged(e) {
+				return to()
+			}
+			return expr.MapChildren(e, func(e expr.Expr) expr.Expr { return side(e, to) })
+		}
+		onLeft := side(p, func() expr.Expr { return l })
+		only := func(i int) bool { return i == l.Index }
+		if l == nil || !usesOnly(onLeft, only) || mayRaise(p) || !o.on("PushFilterThroughFullJoin") {
+			stay = append(stay, p)
+			continue
+		}
+		o.fire("PushFilterThroughFullJoin")
+		left = append(left, onLeft)
+		right = append(right, side(p, func() expr.Expr { return &expr.Column{Index: r.Index - nl, Typ: r.Typ, Name: r.Name} }))
+	}
+	return left, right, stay
 }
 
 // LeftToAnti: who asks for the rows without a partner gets an anti join.

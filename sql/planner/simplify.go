@@ -125,6 +125,9 @@ func (s *simplifier) logic(e *expr.Logic) expr.Expr {
 		out = logicOf(e.And, args)
 	}
 	if l, ok := out.(*expr.Logic); ok && !l.And {
+		out = s.orToIn(l)
+	}
+	if l, ok := out.(*expr.Logic); ok && !l.And {
 		return s.factor(l)
 	}
 	return out
