@@ -77,7 +77,8 @@ func TestFunctionTable(t *testing.T) {
 	slices.Sort(names)
 	var b strings.Builder
 	b.WriteString("# Functions\n\nEvery function that can be called, from the registry that resolves calls. *as PostgreSQL* " +
-		"means that a test compares it with a PostgreSQL server; *own* that PostgreSQL does not have it. Window functions without " +
+		"means that a test compares it with a PostgreSQL server, *as PostgreSQL 17* that the server of the tests, a 15, " +
+		"does not have it; *own* that PostgreSQL does not have it. Window functions without " +
 		"an aggregate of their name are in [SQL](../sql.md).\n\n| function | kind | status | arguments |\n|---|---|---|---|\n")
 	for _, name := range names {
 		var kinds, args []string
@@ -90,8 +91,11 @@ func TestFunctionTable(t *testing.T) {
 			}
 		}
 		status := "own"
-		if known[name] {
+		switch {
+		case known[name]:
 			status = "as PostgreSQL"
+		case expr.Newer(name):
+			status = "as PostgreSQL 17"
 		}
 		list := strings.Join(args, " ")
 		if len(args) > 6 {

@@ -17,7 +17,7 @@ func TestAggregateResolution(t *testing.T) {
 	r := rand.New(rand.NewSource(*seed))
 	bad := 0
 	for a := range AllAggregates() {
-		if a.Ordered || len(a.Args) == 0 {
+		if a.Ordered || len(a.Args) == 0 || Newer(a.Name) {
 			continue
 		}
 		for range *many {

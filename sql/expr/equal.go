@@ -62,6 +62,9 @@ func Equal(a, b Expr) bool {
 	case *ArrayOp:
 		b, ok := b.(*ArrayOp)
 		return ok && a.All == b.All && a.Op == b.Op && Equal(a.Left, b.Left) && Equal(a.Right, b.Right)
+	case *JSONExpr:
+		b, ok := b.(*JSONExpr)
+		return ok && a.equal(&b.JSONSpec) && (a.OnEmpty == nil) == (b.OnEmpty == nil) && equalAll(a.operands(), b.operands())
 	case *Subquery:
 		b, ok := b.(*Subquery)
 		return ok && a.Kind == b.Kind && Equal(a.Test, b.Test) && reflect.DeepEqual(a.Rel, b.Rel)
@@ -171,6 +174,9 @@ func (h *hasher) expr(e Expr) {
 		h.word(16)
 	case *Subquery:
 		h.word(17)
+	case *JSONExpr:
+		h.word(18)
+		h.word(uint64(e.Op))
 	}
 	Children(e, h.expr)
 }

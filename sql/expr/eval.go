@@ -80,6 +80,7 @@ type Eval struct {
 	errs  []RowError
 	opts  *types.Options
 	zone  zoneCache
+	table *jsonTable // of the last JSON_TABLE
 	scratch
 }
 

@@ -6,9 +6,12 @@ import (
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// jsonAgg is json_agg: elements that are themselves containers of SQL stand on
+// jsonAggs are the aggregates of JSON, with the choices of SQL/JSON.
+type jsonAggs struct{ jsonBuild }
+
+// array is json_agg: elements that are themselves containers of SQL stand on
 // lines of their own.
-func jsonAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
+func (o jsonAggs) array(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	if lo == hi {
 		out.Null()
 		return nil
@@ -17,10 +20,15 @@ func jsonAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *c
 	lines := t.OID == types.OIDRecord || t.OID.IsComposite() || isTrueArray(t.OID)
 	out.Extend(func(dst []byte) []byte {
 		dst = append(dst, '[')
+		start := len(dst)
 		for i := lo; i < hi; i++ {
-			if i > lo {
+			null := args[0].Null(i)
+			if null && o.absent {
+				continue
+			}
+			if len(dst) > start {
 				dst = append(dst, ", "...)
-				if lines && !args[0].Null(i) {
+				if lines && !null {
 					dst = append(dst, "\n "...)
 				}
 			}
@@ -31,7 +39,7 @@ func jsonAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *c
 	return nil
 }
 
-func jsonbAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
+func (o jsonAggs) arrayDoc(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	if lo == hi {
 		out.Null()
 		return nil
@@ -39,6 +47,9 @@ func jsonbAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *
 	w := docWriter{jsonMaker: new(jsonMaker), jsonWriter: *x.jsonWriter()}
 	w.Begin(false)
 	for i := lo; i < hi; i++ {
+		if o.absent && args[0].Null(i) {
+			continue
+		}
 		if err := w.value(c.Args[0], args[0], i); err != nil {
 			return err
 		}
@@ -48,52 +59,81 @@ func jsonbAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *
 	return nil
 }
 
-func jsonObjectAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
+// eachPair calls add with the keys of the members of an object that count, and
+// their rows. Where keys must be unique those of absent members count too.
+func (o jsonAggs) eachPair(w *jsonWriter, c *AggregateCall, args []*columnar.Vec, lo, hi int, doc bool, add func(key []byte, i int) error) error {
+	seen := o.keys()
+	var key []byte
+	for i := lo; i < hi; i++ {
+		if args[0].Null(i) {
+			if o.ctor && !doc {
+				return pgerror.New(pgerror.NullValueNotAllowed, "null value not allowed for object key")
+			}
+			return errParam("field name must not be null")
+		}
+		skip := o.absent && args[1].Null(i)
+		if skip && !o.unique {
+			continue
+		}
+		var err *pgerror.Error
+		if key, err = w.keyText(key[:0], c.Args[0], args[0], i); err != nil {
+			return err
+		}
+		if !seen.add(key) {
+			if doc {
+				return errDuplicateKey(nil)
+			}
+			return errDuplicateKey(key)
+		}
+		if skip {
+			continue
+		}
+		if err := add(key, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o jsonAggs) object(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	if lo == hi {
 		out.Null()
 		return nil
 	}
 	w := x.jsonWriter()
 	dst := []byte("{ ")
-	var key []byte
-	for i := lo; i < hi; i++ {
-		if i > lo {
+	start := len(dst)
+	err := o.eachPair(w, c, args, lo, hi, false, func(key []byte, i int) error {
+		if len(dst) > start {
 			dst = append(dst, ", "...)
-		}
-		if args[0].Null(i) {
-			return errParam("field name must not be null")
-		}
-		var err *pgerror.Error
-		if key, err = w.keyText(key[:0], c.Args[0], args[0], i); err != nil {
-			return err
 		}
 		dst = append(types.AppendJSONString(dst, key), " : "...)
 		dst = w.append(dst, c.Args[1], args[1], i, false)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	out.Bytes(append(dst, " }"...))
 	return nil
 }
 
-func jsonbObjectAgg(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
+func (o jsonAggs) objectDoc(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	if lo == hi {
 		out.Null()
 		return nil
 	}
 	w := docWriter{jsonMaker: new(jsonMaker), jsonWriter: *x.jsonWriter()}
 	w.Begin(true)
-	var key []byte
-	for i := lo; i < hi; i++ {
-		if args[0].Null(i) {
-			return errParam("field name must not be null")
-		}
-		var err *pgerror.Error
-		if key, err = w.keyText(key[:0], c.Args[0], args[0], i); err != nil {
-			return err
-		}
+	err := o.eachPair(&w.jsonWriter, c, args, lo, hi, true, func(key []byte, i int) error {
 		w.Key(key)
 		if err := w.value(c.Args[1], args[1], i); err != nil {
 			return err
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	w.End()
 	out.Extend(w.Append)
@@ -105,8 +145,25 @@ func init() {
 	agg := func(name string, ret types.Type, k CollectKernel, args ...types.Type) {
 		RegisterAggregate(Aggregate{Name: name, Op: AggCollect, Args: args, Ret: ret, KeepNulls: true, Collect: k})
 	}
-	agg("json_agg", types.JSON, jsonAgg, elem)
-	agg("jsonb_agg", types.JSONB, jsonbAgg, elem)
-	agg("json_object_agg", types.JSON, jsonObjectAgg, any, any)
-	agg("jsonb_object_agg", types.JSONB, jsonbObjectAgg, any, any)
+	for _, o := range []jsonAggs{{}, {jsonBuild{absent: true, ctor: true}}, {jsonBuild{unique: true, ctor: true}}, {jsonBuild{absent: true, unique: true, ctor: true}}} {
+		suffix := o.suffix()
+		if !o.unique {
+			agg("json_agg"+suffix, types.JSON, o.array, elem)
+			agg("jsonb_agg"+suffix, types.JSONB, o.arrayDoc, elem)
+		}
+		agg("json_object_agg"+suffix, types.JSON, o.object, any, any)
+		agg("jsonb_object_agg"+suffix, types.JSONB, o.objectDoc, any, any)
+	}
+}
+
+// suffix is what PostgreSQL calls the variants.
+func (o jsonBuild) suffix() string {
+	s := ""
+	if o.unique {
+		s = "_unique"
+	}
+	if o.absent {
+		s += "_strict"
+	}
+	return s
 }

@@ -255,14 +255,25 @@ func (s *spreadArgs) value(k int) (types.Type, *columnar.Vec, int) {
 // variadicNull reports whether a VARIADIC array is NULL.
 func (s *spreadArgs) variadicNull() bool { return s.c.Variadic && s.a.Null(len(s.a)-1, s.row) }
 
-func buildArrayText(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
+// jsonBuild are the functions that build arrays and objects of their arguments.
+type jsonBuild struct {
+	absent bool // NULLs are left out
+	unique bool // a key may occur once
+	ctor   bool // it is a constructor of SQL/JSON
+}
+
+func (o jsonBuild) arrayText(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
 	w := x.jsonWriter()
 	dst = append(dst, '[')
+	start := len(dst)
 	for k := range s.n {
-		if k > 0 {
+		t, v, row := s.value(k)
+		if o.absent && v.Null(row) {
+			continue
+		}
+		if len(dst) > start {
 			dst = append(dst, ", "...)
 		}
-		t, v, row := s.value(k)
 		dst = w.append(dst, t, v, row, false)
 	}
 	return append(dst, ']'), nil
@@ -273,37 +284,86 @@ func errPairs() *pgerror.Error {
 		WithHint("The arguments of %s must consist of alternating keys and values.", "json_build_object()")
 }
 
-func buildObjectText(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
+// seenKeys are the keys of an object so far; nil notes nothing.
+type seenKeys map[string]bool
+
+// add notes a key; it reports whether the key is new.
+func (k seenKeys) add(key []byte) bool {
+	if k == nil {
+		return true
+	}
+	if k[string(key)] {
+		return false
+	}
+	k[string(key)] = true
+	return true
+}
+
+func (o jsonBuild) keys() seenKeys {
+	if o.unique {
+		return seenKeys{}
+	}
+	return nil
+}
+
+// errDuplicateKey is the error of json; jsonb does not name the key.
+func errDuplicateKey(key []byte) *pgerror.Error {
+	if key == nil {
+		return pgerror.New(pgerror.DuplicateJSONObjectKey, "duplicate JSON object key value")
+	}
+	return pgerror.New(pgerror.DuplicateJSONObjectKey, "duplicate JSON object key value: %s", types.AppendJSONString(nil, key))
+}
+
+func (o jsonBuild) objectText(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
 	w := x.jsonWriter()
 	if s.n%2 != 0 {
 		return dst, errPairs()
 	}
 	dst = append(dst, '{')
+	start := len(dst)
+	seen := o.keys()
 	var key []byte
 	for k := 0; k < s.n; k += 2 {
-		if k > 0 {
-			dst = append(dst, ", "...)
+		vt, v, row := s.value(k + 1)
+		skip := o.absent && v.Null(row)
+		if skip && !o.unique {
+			continue
 		}
-		t, v, row := s.value(k)
-		if v.Null(row) {
+		t, kv, krow := s.value(k)
+		switch {
+		case !kv.Null(krow):
+		case o.ctor:
+			return dst, pgerror.New(pgerror.NullValueNotAllowed, "null value not allowed for object key")
+		default:
 			return dst, errParam("argument %d cannot be null", k+1).WithHint("Object keys should be text.")
 		}
 		var err *pgerror.Error
-		if key, err = w.keyText(key[:0], t, v, row); err != nil {
+		if key, err = w.keyText(key[:0], t, kv, krow); err != nil {
 			return dst, err
 		}
+		if !seen.add(key) {
+			return dst, errDuplicateKey(key)
+		}
+		if skip {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ", "...)
+		}
 		dst = append(types.AppendJSONString(dst, key), " : "...)
-		t, v, row = s.value(k + 1)
-		dst = w.append(dst, t, v, row, false)
+		dst = w.append(dst, vt, v, row, false)
 	}
 	return append(dst, '}'), nil
 }
 
-func buildArrayDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
+func (o jsonBuild) arrayDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
 	w := docWriter{jsonMaker: new(jsonMaker), jsonWriter: *x.jsonWriter()}
 	w.Begin(false)
 	for k := range s.n {
 		t, v, row := s.value(k)
+		if o.absent && v.Null(row) {
+			continue
+		}
 		if err := w.value(t, v, row); err != nil {
 			return dst, err
 		}
@@ -312,13 +372,14 @@ func buildArrayDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) 
 	return w.Append(dst), nil
 }
 
-func buildObjectDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
+func (o jsonBuild) objectDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error) {
 	w := docWriter{jsonMaker: new(jsonMaker), jsonWriter: *x.jsonWriter()}
 	if s.n%2 != 0 {
 		return dst, errParam("argument list must have even number of elements").
 			WithHint("The arguments of %s must consist of alternating keys and values.", "jsonb_build_object()")
 	}
 	w.Begin(true)
+	seen := o.keys()
 	var key []byte
 	for k := 0; k < s.n; k += 2 {
 		t, v, row := s.value(k)
@@ -329,8 +390,16 @@ func buildObjectDoc(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error)
 		if key, err = w.keyText(key[:0], t, v, row); err != nil {
 			return dst, err
 		}
+		if t, v, row = s.value(k + 1); o.absent && v.Null(row) && !o.unique {
+			continue
+		}
+		if !seen.add(key) {
+			return dst, errDuplicateKey(nil)
+		}
+		if o.absent && v.Null(row) {
+			continue
+		}
 		w.Key(key)
-		t, v, row = s.value(k + 1)
 		if err := w.value(t, v, row); err != nil {
 			return dst, err
 		}
@@ -476,15 +545,15 @@ func toJSONB(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 }
 
 func init() {
+	plain := jsonBuild{}
 	any, elem, list := types.Of(types.OIDAny), types.Of(types.OIDAnyElement), types.Of(types.OIDTextArray)
 	for _, f := range []struct {
 		name string
 		ret  types.Type
 		f    func(x *Eval, s *spreadArgs, dst []byte) ([]byte, *pgerror.Error)
-		none string
 	}{
-		{"json_build_array", types.JSON, buildArrayText, "[]"}, {"json_build_object", types.JSON, buildObjectText, "{}"},
-		{"jsonb_build_array", types.JSONB, buildArrayDoc, "[]"}, {"jsonb_build_object", types.JSONB, buildObjectDoc, "{}"},
+		{"json_build_array", types.JSON, plain.arrayText}, {"json_build_object", types.JSON, plain.objectText},
+		{"jsonb_build_array", types.JSONB, plain.arrayDoc}, {"jsonb_build_object", types.JSONB, plain.objectDoc},
 	} {
 		Register(Function{Name: f.name, Args: []types.Type{any}, Variadic: true, Ret: f.ret, Volatility: Stable, Consts: ScalarConsts, Eval: buildKernel(f.f)})
 		Register(Function{Name: f.name, Ret: f.ret, Volatility: Stable, Consts: ScalarConsts, Eval: buildKernel(f.f)})

@@ -24,6 +24,7 @@ const (
 	opRow
 	opIn
 	opArrayOp
+	opJSON
 )
 
 // node is a compiled expression. Equal subexpressions are one node, so that
@@ -47,6 +48,7 @@ type node struct {
 	set    *constSet     // opIn
 	arrop  *arrayOp      // opArrayOp
 	names  []string      // opRow
+	json   *JSONExpr     // opJSON
 }
 
 // compiler turns expressions into nodes.
@@ -180,6 +182,9 @@ func (c *compiler) make(e Expr) (n *node, err error) {
 		return c.makeIn(e)
 	case *ArrayOp:
 		return c.makeArrayOp(e)
+	case *JSONExpr:
+		n.op, n.json = opJSON, e
+		n.args, err = c.all(e.operands())
 	case *Param:
 		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Index).At(e.Pos)
 	default:
@@ -276,6 +281,8 @@ func (x *Eval) compute(n *node, f *frame) *columnar.Vec {
 		return x.row(n, f)
 	case opIn:
 		return n.set.eval(x, x.eval(n.args[0], f))
+	case opJSON:
+		return x.jsonQuery(n, f)
 	default:
 		return x.arrayOp(n, f)
 	}

@@ -98,6 +98,8 @@ func (p *printer) expr(e Expr) {
 		}
 		p.expr(e.Right)
 		p.WriteString("))")
+	case *JSONExpr:
+		p.jsonQuery(e)
 	case *Subquery:
 		p.subquery(e)
 	}

@@ -36,6 +36,8 @@ func Children(e Expr, f func(Expr)) {
 	case *ArrayOp:
 		f(e.Left)
 		f(e.Right)
+	case *JSONExpr:
+		each(e.operands(), f)
 	case *Subquery:
 		if e.Test != nil {
 			f(e.Test)
@@ -117,6 +119,10 @@ func MapChildren(e Expr, f func(Expr) Expr) Expr {
 	case *ArrayOp:
 		if l, r := f(e.Left), f(e.Right); l != e.Left || r != e.Right {
 			return &ArrayOp{Op: e.Op, All: e.All, Left: l, Right: r, Pos: e.Pos}
+		}
+	case *JSONExpr:
+		if list, ok := mapAll(e.operands(), f); ok {
+			return e.withOperands(list)
 		}
 	case *Subquery:
 		if e.Test != nil {
@@ -226,6 +232,8 @@ func VolatilityOf(e Expr) Volatility {
 			v = max(v, n.Op.Volatility)
 		case *ArrayOp:
 			v = max(v, n.Op.Volatility)
+		case *JSONExpr:
+			v = max(v, n.volatility())
 		}
 		return v != Volatile
 	})
@@ -247,6 +255,8 @@ func IsTotal(e Expr) bool {
 			return len(n.Elems) > 0 && n.Elems[0].Type().OID.IsArray() // their shapes may differ
 		case *Subquery:
 			return n.Kind == SubqueryScalar
+		case *JSONExpr:
+			return true
 		}
 		return false
 	})

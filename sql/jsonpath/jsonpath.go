@@ -103,3 +103,19 @@ func (n *Node) last() *Node {
 	}
 	return n
 }
+
+// HasDates reports whether the path makes dates or times.
+func (p *Path) HasDates() bool { return p.Root.any(func(n *Node) bool { return n.Kind == Datetime }) }
+
+// any reports whether f holds for some node from n on.
+func (n *Node) any(f func(n *Node) bool) bool {
+	if n == nil {
+		return false
+	}
+	for _, s := range n.Subscripts {
+		if s.From.any(f) || s.To.any(f) {
+			return true
+		}
+	}
+	return f(n) || n.Left.any(f) || n.Right.any(f) || n.Next.any(f)
+}

@@ -132,12 +132,11 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 			return nil, err
 		}
 		return expr.NewRow(fields), nil
-	case *pg.Node_JsonIsPredicate, *pg.Node_JsonFuncExpr, *pg.Node_JsonObjectConstructor, *pg.Node_JsonArrayConstructor,
-		*pg.Node_JsonArrayQueryConstructor, *pg.Node_JsonObjectAgg, *pg.Node_JsonArrayAgg, *pg.Node_JsonParseExpr,
-		*pg.Node_JsonScalarExpr, *pg.Node_JsonSerializeExpr:
-		return nil, pgerror.Unsupported("SQL/JSON")
 	case nil:
 		return nil, pgerror.New(pgerror.SyntaxError, "an expression is missing")
+	}
+	if e, err := x.sqlJSON(n); e != nil || err != nil {
+		return e, err
 	}
 	return nil, pgerror.Unsupported("this expression").At(x.pos(nodeLocation(n)))
 }

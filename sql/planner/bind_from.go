@@ -75,7 +75,7 @@ func (f fromBinder) item(n *pg.Node, env *scope) (*fromItem, error) {
 	case *pg.Node_RangeTableFunc:
 		return nil, pgerror.Unsupported("XMLTABLE").At(f.pos(n.RangeTableFunc.Location))
 	case *pg.Node_JsonTable:
-		return nil, pgerror.Unsupported("JSON_TABLE").At(f.pos(n.JsonTable.Location))
+		return f.jsonTable(n.JsonTable, env)
 	}
 	return nil, pgerror.Unsupported("this FROM item")
 }
@@ -90,6 +90,9 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 		if item, err := f.joinFunction(left, fn, env, kind, on); item != nil || err != nil {
 			return item, err
 		}
+	}
+	if jt := n.GetJsonTable(); jt != nil && kind == plan.JoinInner {
+		return f.joinOver(left, env, on, func(x exprBinder) (plan.Rel, *entry, error) { return x.jsonTableRel(left.rel, jt) })
 	}
 	lat := newScope(env)
 	lat.lateral, lat.entries = true, left.entries

@@ -190,7 +190,6 @@ func (x exprBinder) filterClause(n *pg.Node) (expr.Expr, error) {
 // aggregateCall binds an aggregate. It belongs to the innermost query level
 // whose columns its arguments use, which may be one outside of a subquery.
 func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Expr, error) {
-	call := plan.AggCall{Distinct: f.AggDistinct, Pos: pos}
 	args, names, err := x.args(f)
 	if err != nil {
 		return nil, err
@@ -198,8 +197,15 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	if len(names) > 0 {
 		return nil, x.noFunction(name, args, pos)
 	}
+	return x.aggregateOver(f, name, args, pos)
+}
+
+// aggregateOver is an aggregate of bound arguments.
+func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr, pos int) (expr.Expr, error) {
+	call := plan.AggCall{Distinct: f.AggDistinct, Pos: pos}
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, Star: f.AggStar}
 	var order []plan.SortExpr
+	var err error
 	if len(f.AggOrder) > 0 {
 		mode := resolveUnknown
 		if f.AggWithinGroup {

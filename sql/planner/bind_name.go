@@ -15,8 +15,8 @@ func (b *binder) columnName(n *pg.Node) string {
 
 // figureName gives a name and how good it is: 0 none, 1 weak (a cast's type,
 // "case"), 2 strong.
-func (b *binder) figureName(n *pg.Node) (string, int) {
-	switch n := n.GetNode().(type) {
+func (b *binder) figureName(node *pg.Node) (string, int) {
+	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		for i := len(n.ColumnRef.Fields) - 1; i >= 0; i-- {
 			if s := n.ColumnRef.Fields[i].GetString_(); s != nil {
@@ -67,6 +67,10 @@ func (b *binder) figureName(n *pg.Node) (string, int) {
 		return "least", 2
 	case *pg.Node_SqlvalueFunction:
 		return valueFunctionName(n.SqlvalueFunction.Op), 2
+	default:
+		if name, _ := jsonName(node); name != "" {
+			return name, 2
+		}
 	}
 	return "", 0
 }
@@ -111,8 +115,8 @@ func valueFunctionName(op pg.SQLValueFunctionOp) string {
 
 // nodeLocation is the leftmost location of an expression, -1 if it has none
 // (exprLocation).
-func nodeLocation(n *pg.Node) int32 {
-	switch n := n.GetNode().(type) {
+func nodeLocation(node *pg.Node) int32 {
+	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		return n.ColumnRef.Location
 	case *pg.Node_AConst:
@@ -171,7 +175,8 @@ func nodeLocation(n *pg.Node) int32 {
 	case *pg.Node_GroupingSet:
 		return n.GroupingSet.Location
 	}
-	return -1
+	_, at := jsonName(node)
+	return at
 }
 
 func leftmost(loc int32, nodes ...*pg.Node) int32 {

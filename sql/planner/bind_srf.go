@@ -285,14 +285,20 @@ func (f fromBinder) joinFunction(left *fromItem, fn *pg.RangeFunction, env *scop
 	if kind == plan.JoinLeft && on != nil {
 		return nil, nil
 	}
+	return f.joinOver(left, env, on, func(x exprBinder) (plan.Rel, *entry, error) {
+		call, err := x.tableCall(fn.Functions[0].GetList().GetItems(), fn)
+		if err != nil {
+			return nil, nil, err
+		}
+		return functionRel(left.rel, call, fn)
+	})
+}
+
+// joinOver joins what bind adds to the left side, whose columns it may use.
+func (f fromBinder) joinOver(left *fromItem, env *scope, on onFunc, bind func(x exprBinder) (plan.Rel, *entry, error)) (*fromItem, error) {
 	s := newScope(env)
 	s.lateral, s.entries, s.kind = true, left.entries, inFunction
-	x := exprBinder{binder: f.binder, scope: s, ctes: f.ctes}
-	call, err := x.tableCall(fn.Functions[0].GetList().GetItems(), fn)
-	if err != nil {
-		return nil, err
-	}
-	rel, e, err := functionRel(left.rel, call, fn)
+	rel, e, err := bind(exprBinder{binder: f.binder, scope: s, ctes: f.ctes})
 	if err != nil {
 		return nil, err
 	}

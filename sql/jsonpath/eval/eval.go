@@ -14,8 +14,10 @@ import (
 
 // Options say how a path is applied.
 type Options struct {
-	Vars   types.JSONDoc // an object, or nil
-	Silent bool          // errors end the evaluation, but are not reported
+	Vars types.JSONDoc // an object, or nil
+	// Named are variables with values of their own, which may be dates and times.
+	Named  map[string]Value
+	Silent bool // errors end the evaluation, but are not reported
 	// Zone says which dates and times may be compared across types, and how;
 	// nil allows none.
 	Zone *types.Options
@@ -264,12 +266,19 @@ func (e *evaluator) value(n *jsonpath.Node) (item, error) {
 	case jsonpath.Number:
 		return e.number(n.Num), nil
 	case jsonpath.Variable:
+		if v, ok := e.Named[n.Text]; ok {
+			e.base = base{v.doc, 1}
+			return v.item, nil
+		}
 		if e.Vars == nil {
+			if e.Named != nil {
+				return item{}, errNoVariable(n)
+			}
 			break
 		}
 		doc := e.Vars.Get([]byte(n.Text))
 		if doc == nil { // always reported
-			return item{}, pgerror.New(pgerror.UndefinedObject, "could not find jsonpath variable \"%s\"", n.Text)
+			return item{}, errNoVariable(n)
 		}
 		e.base = base{e.Vars, 1}
 		return item{doc: doc}, nil
@@ -283,4 +292,8 @@ func (e *evaluator) asDoc(v item) types.JSONDoc {
 		return e.str(v.date.appendText(nil)).doc
 	}
 	return v.doc
+}
+
+func errNoVariable(n *jsonpath.Node) error {
+	return pgerror.New(pgerror.UndefinedObject, "could not find jsonpath variable \"%s\"", n.Text)
 }

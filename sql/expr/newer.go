@@ -1,0 +1,18 @@
+package expr
+
+import "strings"
+
+// newer are the functions that PostgreSQL 16 and 17 added.
+var newer = func() map[string]bool {
+	m := map[string]bool{}
+	for _, name := range strings.Fields(`
+		json_agg_strict jsonb_agg_strict json_object_agg_strict jsonb_object_agg_strict json_object_agg_unique
+		jsonb_object_agg_unique json_object_agg_unique_strict jsonb_object_agg_unique_strict`) {
+		m[name] = true
+	}
+	return m
+}()
+
+// Newer reports whether a function came to PostgreSQL after version 15, the one
+// that is reported to clients.
+func Newer(name string) bool { return newer[name] }
