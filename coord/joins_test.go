@@ -21,6 +21,7 @@ func TestRandomJoins(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	defer func() { d.close() }()
+	deltas := 0
 	for round := range rounds {
 		c := d.connect()
 		schema := fmt.Sprintf("j%x_%d", seed&0xffffffff, round)
@@ -31,6 +32,7 @@ func TestRandomJoins(t *testing.T) {
 		both("CREATE SCHEMA " + schema + "; SET search_path = " + schema)
 		g := &joiner{rnd: rand.New(rand.NewPCG(seed, uint64(round)))}
 		randomJoins(t, g, both, c)
+		deltas += g.deltas
 		c.Close(context.Background())
 		if t.Failed() {
 			return
@@ -40,6 +42,10 @@ func TestRandomJoins(t *testing.T) {
 			d = open(t, dir)
 		}
 	}
+	if deltas == 0 && rounds > 8 {
+		t.Error("no view was a delta join")
+	}
+	t.Logf("%d delta joins", deltas)
 }
 
 func randomJoins(t *testing.T, g *joiner, both func(string) (string, string), c *pgx.Conn) {
@@ -66,6 +72,9 @@ func randomJoins(t *testing.T, g *joiner, both func(string) (string, string), c 
 		create := fmt.Sprintf("CREATE MATERIALIZED VIEW v%d AS %s", v, q)
 		if a := answer(c, create); strings.HasPrefix(a, "ERROR") {
 			t.Fatalf("%s: %s", create, a)
+		}
+		if strings.Contains(answer(c, fmt.Sprintf("EXPLAIN MATERIALIZED VIEW v%d", v)), "delta (") {
+			g.deltas++
 		}
 	}
 	check := func() {
@@ -110,7 +119,10 @@ var joinTables = []string{
 }
 
 // joiner writes random joins and changes.
-type joiner struct{ rnd *rand.Rand }
+type joiner struct {
+	rnd    *rand.Rand
+	deltas int // views that were planned as delta joins
+}
 
 func (g *joiner) n(n int) int { return g.rnd.IntN(n) }
 
@@ -162,13 +174,17 @@ func (g *joiner) query() string {
 	}
 	from, _ := alias(0)
 	last := cols
+	kinds := []string{"JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"}
+	if g.n(2) == 0 {
+		kinds = kinds[:1]
+	}
 	for i := range 1 + g.n(4) {
 		before := cols
 		cols = nil
 		t, _ := alias(i + 1)
 		on := g.condition(before, cols)
 		cols, last = append(before, cols...), cols
-		from = fmt.Sprintf("%s %s %s ON %s", from, g.pick("JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"), t, on)
+		from = fmt.Sprintf("%s %s %s ON %s", from, g.pick(kinds...), t, on)
 	}
 	where := "true"
 	switch g.n(6) {

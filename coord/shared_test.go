@@ -26,7 +26,7 @@ func TestSharedArrangements(t *testing.T) {
 		{"j_inner", "SELECT f.id, f.k, d.name FROM fact f JOIN dim d ON d.k = f.k", 1},
 		{"j_left", "SELECT f.id, d.name FROM fact f LEFT JOIN dim d ON d.k = f.k", 1},
 		{"j_anti", "SELECT d.k FROM dim d WHERE NOT EXISTS (SELECT 1 FROM fact f WHERE f.id = d.k)", 2},
-		{"j_self", "SELECT a.id, b.k FROM fact a JOIN fact b ON a.id = b.id", 1},
+		{"j_self", "SELECT a.id, b.k FROM fact a JOIN fact b ON a.id = b.k", 1},
 		{"j_view", "SELECT f.id, s.n FROM fact f JOIN sums s ON s.k = f.k WHERE f.v > 3", 1},
 		{"j_filter", "SELECT f.id, d.name FROM fact f JOIN dim d ON d.k = f.k AND d.name < 'dim 5'", 0},
 	}

@@ -30,6 +30,9 @@ type side struct {
 
 // join renders any join.
 func (b *builder) join(r *plan.Join, need []bool) coll {
+	if r.Delta != nil && !b.opts.Once && b.parent == nil {
+		return b.delta(r, need)
+	}
 	j := *r
 	nl, nr := plan.Arity(j.Left), plan.Arity(j.Right)
 	if j.Kind == plan.JoinRight {
@@ -206,15 +209,21 @@ func notNull(e expr.Expr, cols []plan.Column) bool {
 	return false
 }
 
-// side arranges one side of a join by its keys, with the columns of it that are
-// to be carried.
-func (b *builder) side(c coll, keys []expr.Expr, carry []bool) *side {
+// newSide is a side that is not arranged yet.
+func (b *builder) newSide(c coll) *side {
 	s := &side{at: make([]int, c.arity()), types: make([]types.Type, c.arity())}
 	for i := range s.types {
 		if e := c.col(i); e != nil {
 			s.types[i] = e.Type()
 		}
 	}
+	return s
+}
+
+// side arranges one side of a join by its keys, with the columns of it that are
+// to be carried.
+func (b *builder) side(c coll, keys []expr.Expr, carry []bool) *side {
+	s := b.newSide(c)
 	if b.shared(&c, keys, s) {
 		return s
 	}
@@ -310,29 +319,35 @@ func (j *joiner) pairs(cols []int) differential.Stream {
 	for i, c := range cols {
 		o.Out[i] = j.place(c)
 	}
-	if len(j.cond.residual) > 0 {
-		var used []int
-		for _, p := range j.cond.residual {
-			expr.Columns(p, func(c *expr.Column) {
-				if !slices.Contains(used, c.Index) {
-					used = append(used, c.Index)
-				}
-			})
-		}
-		preds := make([]expr.Expr, len(j.cond.residual))
-		for i, p := range j.cond.residual {
-			preds[i] = expr.Remap(p, func(c int) int { return slices.Index(used, c) })
-		}
-		for _, c := range used {
-			o.ResidualCols = append(o.ResidualCols, j.place(c))
-		}
-		o.Residual = j.b.rowFilter(preds, len(used))
-	}
+	j.b.residual(&o, j.cond.residual, j.place)
 	oks, errs := j.b.c.Join(j.l.arr, j.r.arr, o)
 	if o.Residual != nil {
 		j.b.errs = append(j.b.errs, errs)
 	}
 	return oks
+}
+
+// residual makes a join look at conditions whose columns are at the places told.
+func (b *builder) residual(o *differential.JoinOptions, conds []expr.Expr, place func(col int) int) {
+	if len(conds) == 0 {
+		return
+	}
+	var used []int
+	for _, p := range conds {
+		expr.Columns(p, func(c *expr.Column) {
+			if !slices.Contains(used, c.Index) {
+				used = append(used, c.Index)
+			}
+		})
+	}
+	preds := make([]expr.Expr, len(conds))
+	for i, p := range conds {
+		preds[i] = expr.Remap(p, func(c int) int { return slices.Index(used, c) })
+	}
+	for _, c := range used {
+		o.ResidualCols = append(o.ResidualCols, place(c))
+	}
+	o.Residual = b.rowFilter(preds, len(used))
 }
 
 // inner is the inner join with the columns needed.

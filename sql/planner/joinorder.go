@@ -258,7 +258,20 @@ func (o *optimizer) joinRows(r *plan.Join) float64 {
 	}
 	n := l * rn
 	if len(r.On) > 0 {
-		n /= math.Max(math.Max(l, rn), 1)
+		nl := plan.Arity(r.Left)
+		lcols, rcols := plan.EquiColumns(r.On, nl)
+		unique := func(in plan.Rel, cols []int) bool {
+			return slices.ContainsFunc(plan.Keys(in), func(k []int) bool { return plan.Subset(k, cols) })
+		}
+		switch {
+		case unique(r.Right, rcols): // each left row has as much of a partner as the filters left
+			n = l * math.Min(rn/o.unfiltered(r.Right), 1)
+		case unique(r.Left, lcols):
+			n = rn * math.Min(l/o.unfiltered(r.Left), 1)
+		default:
+			n /= math.Max(math.Max(l, rn), 1)
+		}
+		n = math.Max(n, 1)
 	}
 	switch r.Kind {
 	case plan.JoinLeft:

@@ -62,6 +62,7 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 		r = o.clean(o.prune(o.push(u, nil)))
 	}
 	r = o.lookups(o.share(r))
+	r = o.deltaJoins(r)
 	if !opts.Maintained {
 		if l := o.lookupJoins(r); l != r {
 			r = o.clean(l)
@@ -119,7 +120,7 @@ func (o *optimizer) rule(rule string) bool {
 // Rules lists the names of all rules.
 func Rules() []string {
 	return []string{
-		"AggregateToDistinct", "DelayProjection", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
+		"AggregateToDistinct", "DelayProjection", "DeltaJoin", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FlattenUnion",
 		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "JoinOrToUnion", "LeftToAnti", "LookupJoin", "LookupUnion", "OrToIn", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap", "PushFilterThroughFullJoin",

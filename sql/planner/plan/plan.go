@@ -126,6 +126,11 @@ type Join struct {
 	// is thought to be small, and read of Right's collection only the rows with
 	// the keys found. It is a hint: the join is right without it.
 	Lookup *JoinLookup
+	// Delta says that a maintained plan should keep no intermediate results of
+	// the inner joins below (see TreeOf), but follow the changes of each input
+	// through the others: Delta[i] is the order in which those of input i meet
+	// them, itself first. It is a hint, too.
+	Delta [][]int
 }
 
 // JoinLookup is how a join looks its right side up: Right only filters and

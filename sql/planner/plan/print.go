@@ -204,6 +204,9 @@ func describeJoin(r *Join, subs *subqueries) string {
 	if r.Lookup != nil {
 		s += " lookup"
 	}
+	if r.Delta != nil {
+		s += " delta (" + describePaths(r.Delta) + ")"
+	}
 	l, rc := r.Left.Columns(), r.Right.Columns()
 	all := make([]Column, 0, len(l)+len(rc))
 	n := namesOf(append(append(all, l...), rc...), subs)
@@ -214,6 +217,19 @@ func describeJoin(r *Join, subs *subqueries) string {
 		return s
 	}
 	return s + " [" + n.conj(r.On) + "]"
+}
+
+// describePaths writes the paths of a delta join: its inputs are numbered from 1.
+func describePaths(paths [][]int) string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		steps := make([]string, len(path))
+		for j, in := range path {
+			steps[j] = strconv.Itoa(in + 1)
+		}
+		out[i] = strings.Join(steps, "→")
+	}
+	return strings.Join(out, ", ")
 }
 
 func describeAggregate(r *Aggregate, subs *subqueries) string {

@@ -284,7 +284,7 @@ func joinKeys(r *Join) [][]int {
 	}
 	rk := Keys(r.Right)
 	nl := Arity(r.Left)
-	lcols, rcols := equiColumns(r.On, nl)
+	lcols, rcols := EquiColumns(r.On, nl)
 	lUnique := hasKeyIn(lk, lcols)
 	rUnique := hasKeyIn(rk, rcols)
 	var out [][]int
@@ -304,8 +304,8 @@ func joinKeys(r *Join) [][]int {
 	return out
 }
 
-// equiColumns lists the columns of each side that On equates pairwise.
-func equiColumns(on []expr.Expr, nl int) (left, right []int) {
+// EquiColumns lists the columns of each side that On equates pairwise.
+func EquiColumns(on []expr.Expr, nl int) (left, right []int) {
 	for _, p := range on {
 		a, b, ok := IsEquality(p)
 		if !ok {
