@@ -141,7 +141,6 @@ var reasons = []struct{ pattern, reason string }{
 	{`^acl|aclitem|^has_\w+_privilege`, "privileges: there is one owner of everything"},
 	{`^pg_(cursor|lock_status|prepared_statement|show_all_settings|timezone_\w+|get_keywords|get_catalog_foreign_keys|event_trigger\w*|options_to_table|get_publication_tables|listening_channels|notify|notification_queue_usage|settings_get_flags|sequence_parameters|identify_object\w*|get_object_address|column_compression)\b`, "what is behind system views: the views are there"},
 	{`^(cash_words|to_ascii|convert|length|nameconcatoid|oidvectortypes|pg_collation_for|pg_encoding_max_length|pg_size_bytes)\(`, "conversions between encodings and words"},
-	{`^jsonb?_(populate_record|to_record)`, "records whose columns the query names"},
 }
 
 func reasonOf(s string) string {

@@ -70,7 +70,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 		if err := g.setElem(elem, array, nonArray); err != nil {
 			return g, err
 		}
-		if enum && g.elem != 0 && !g.elem.IsEnum() {
+		if enum && !g.elem.IsEnum() {
 			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: %s", g.elem.Name())
 		}
 	}

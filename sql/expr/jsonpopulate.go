@@ -106,6 +106,12 @@ func newPopulator(x *Eval) *populator { return &populator{ctx: x.Context, opts: 
 
 // value appends to b the value of type t that v stands for; key names it in hints.
 func (p *populator) value(b *columnar.Builder, t types.Type, v jsonIn, key string) error {
+	return p.valueOver(b, t, v, key, nil)
+}
+
+// valueOver is value; base is the record whose fields count where v, an object,
+// has none, or nil.
+func (p *populator) valueOver(b *columnar.Builder, t types.Type, v jsonIn, key string, base []byte) error {
 	k := v.kind()
 	if k == types.JSONKindNull && !v.whole {
 		return p.null(b, t)
@@ -119,7 +125,7 @@ func (p *populator) value(b *columnar.Builder, t types.Type, v jsonIn, key strin
 		case isTrueArray(t.OID):
 			return p.array(b, t, v, key)
 		case t.OID.IsComposite():
-			rec, err := p.composite(nil, t.OID, v, nil)
+			rec, err := p.composite(nil, types.NamesOf(t.OID), t.OID.Fields(), v, base)
 			if err == nil {
 				b.Bytes(rec)
 			}
@@ -129,6 +135,8 @@ func (p *populator) value(b *columnar.Builder, t types.Type, v jsonIn, key strin
 	p.buf = p.buf[:0]
 	if asJSON := t.OID == types.OIDJSON || t.OID == types.OIDJSONB; k == types.JSONKindString && !v.whole && !asJSON {
 		p.buf = v.appendString(p.buf)
+	} else if k == types.JSONKindString && v.text != nil { // its escapes are not kept
+		p.buf = types.AppendJSONString(p.buf, v.appendString(nil))
 	} else {
 		if t.OID == types.OIDJSONB && v.text == nil {
 			b.Bytes(v.doc)
@@ -200,24 +208,30 @@ func checkValues(k Kernel, v *columnar.Vec, ctx *Context) error {
 	return nil
 }
 
-// composite appends the record of a composite type that the object v stands
-// for. Fields that v does not have are taken from base, if that is not nil.
-func (p *populator) composite(dst []byte, t types.OID, v jsonIn, base []byte) ([]byte, error) {
+// composite appends the record with some fields that the object v stands for.
+// Fields that v does not have are taken from base, if that is not nil.
+func (p *populator) composite(dst []byte, names []string, fields []types.Field, v jsonIn, base []byte) ([]byte, error) {
 	if v.kind() != types.JSONKindObject {
 		return dst, errShape("populate_composite", "an array", v.kind() != types.JSONKindArray)
 	}
-	r := types.RecordBuilder{Names: types.NamesOf(t)}
+	r := types.RecordBuilder{Names: names}
 	var old types.RecordReader
 	if base != nil {
 		old = types.ReadRecord(base)
 	}
-	for i, f := range t.Fields() {
+	for i, f := range fields {
 		one := columnar.NewBuilder(f.Type.Kind(), 1)
 		m, ok := v.member(f.Name)
 		var err error
 		switch {
 		case ok:
-			err = p.value(one, f.Type, m, f.Name)
+			var inner []byte
+			if f.Type.OID.IsComposite() && base != nil && i < old.N && !old.Null(i) {
+				was := columnar.NewBuilder(columnar.KindBytes, 1)
+				old.AppendField(was, i)
+				inner = was.Build().Bytes(0)
+			}
+			err = p.valueOver(one, f.Type, m, f.Name, inner)
 		case base != nil && i < old.N:
 			old.AppendField(one, i)
 		default:

@@ -22,9 +22,15 @@ type srfCall struct {
 
 // setFunction binds a set-returning function in an expression.
 func (x exprBinder) setFunction(name string, args []expr.Expr, opts expr.CallOptions) (expr.Expr, error) {
+	if recordFunctions[name] == toRecord {
+		return nil, expr.ErrRowType(name)
+	}
 	first, cols, err := x.placeSet(name, args, opts)
 	if err != nil {
 		return nil, err
+	}
+	if recordFunctions[name] == populateRecord {
+		return expr.NewPopulated(name, args[0], &expr.Column{Index: srfBase + first, Typ: cols[0].Type, Name: name}, opts.Pos)
 	}
 	if len(cols) == 1 {
 		return &expr.Column{Index: srfBase + first, Typ: cols[0].Type, Name: name}, nil
@@ -108,13 +114,24 @@ func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, er
 		return nil, 0, err
 	}
 	pos := x.pos(f.Location)
-	first, cols, err := x.placeSet(name, args, expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names})
+	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, ArgNames: names}
+	field := in.Indirection[0].GetString_().Sval
+	if recordFunctions[name] != 0 {
+		if e, err = x.setFunction(name, args, opts); err == nil {
+			e, err = x.fieldOf(e, field, pos)
+		}
+		return e, 1, err
+	}
+	first, cols, err := x.placeSet(name, args, opts)
 	if err != nil {
 		return nil, 0, err
 	}
-	field := in.Indirection[0].GetString_().Sval
+	if len(cols) == 1 {
+		e, err = x.fieldOf(&expr.Column{Index: srfBase + first, Typ: cols[0].Type, Name: name}, field, pos)
+		return e, 1, err
+	}
 	for i, c := range cols {
-		if c.Name == field && len(cols) > 1 {
+		if c.Name == field {
 			return &expr.Column{Index: srfBase + first + i, Typ: c.Type, Name: c.Name}, 1, nil
 		}
 	}
@@ -261,8 +278,8 @@ type tableCall struct {
 	args []expr.Expr
 	call expr.Expr
 	cols []plan.Column
-	// fields makes, for functions of json records with a column definition list,
-	// the columns of the function's one value, which has the type raw.
+	// fields makes the columns of the function's one value, which has the type
+	// raw: those of a record.
 	fields func(elem expr.Expr) ([]expr.Expr, error)
 	raw    types.Type
 }
@@ -365,8 +382,7 @@ func functionRel(in plan.Rel, c *tableCall, fn *pg.RangeFunction) (plan.Rel, *en
 	return rel, e, nil
 }
 
-// expandFields replaces the one column of a function of json records by the
-// columns that were defined for it.
+// expandFields replaces the one column of a function by those of its records.
 func expandFields(rel plan.Rel, base int, c *tableCall) (plan.Rel, error) {
 	in := rel.Columns()
 	exprs, err := c.fields(plan.RefTo(in, base))
@@ -422,6 +438,10 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 		return nil, err
 	}
 	if len(defs) > 0 {
+		if fn.Ordinality && len(fn.Coldeflist) > 0 {
+			return nil, pgerror.New(pgerror.SyntaxError, "WITH ORDINALITY cannot be used with a column definition list").
+				WithHint("Put the column definition list inside ROWS FROM().").At(x.pos(defs[0].GetColumnDef().GetLocation()))
+		}
 		return x.recordCall(call, name, defs)
 	}
 	if !expr.IsTableFunction(name) || expr.IsFunction(name) {
@@ -429,7 +449,12 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 		if err != nil {
 			return nil, err
 		}
-		return &tableCall{call: e, cols: []plan.Column{{Name: name, Type: e.Type()}}}, nil
+		if recordFunctions[name] != 0 && e.Type().OID == types.OIDRecord {
+			return nil, x.needDefinitions(call)
+		}
+		c := &tableCall{call: e, cols: []plan.Column{{Name: name, Type: e.Type()}}}
+		c.expand()
+		return c, nil
 	}
 	args, names, err := x.args(call)
 	if err != nil {
@@ -437,8 +462,17 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 	}
 	c := &tableCall{}
 	opts := expr.CallOptions{Pos: x.pos(call.Location), Variadic: call.FuncVariadic, ArgNames: names}
-	c.set, c.args, c.cols, err = resolveSet(name, args, opts)
-	return c, err
+	if c.set, c.args, c.cols, err = resolveSet(name, args, opts); err != nil {
+		return nil, err
+	}
+	switch recordFunctions[name] {
+	case toRecord:
+		return nil, x.needDefinitions(call)
+	case populateRecord:
+		return c, x.populated(c, call, name)
+	}
+	c.expand()
+	return c, nil
 }
 
 // rangeFunction binds a function item that stands alone, or one of several
@@ -502,64 +536,4 @@ func (f fromBinder) rowsFrom(x exprBinder, fn *pg.RangeFunction) (*fromItem, err
 		return nil, err
 	}
 	return &fromItem{rel: rel, entries: []*entry{e}}, nil
-}
-
-// recordCall binds a function that returns records, whose columns the query
-// defines: those of json.
-func (x exprBinder) recordCall(call *pg.FuncCall, name string, defs []*pg.Node) (*tableCall, error) {
-	pos := x.pos(call.Location)
-	c := &tableCall{}
-	for _, n := range defs {
-		d := n.GetColumnDef()
-		typ, err := x.typeName(d.TypeName)
-		if err != nil {
-			return nil, err
-		}
-		c.cols = append(c.cols, plan.Column{Name: d.Colname, Type: typ})
-	}
-	args, _, err := x.args(call)
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case "json_to_recordset", "jsonb_to_recordset":
-		c.set, c.args, _, err = resolveSet(name[:len(name)-len("to_recordset")]+"array_elements", args, expr.CallOptions{Pos: pos})
-	case "json_to_record", "jsonb_to_record":
-		want := types.JSON
-		if name == "jsonb_to_record" {
-			want = types.JSONB
-		}
-		if len(args) != 1 || !expr.CanCoerce(args[0].Type(), want, expr.CastImplicit) {
-			return nil, x.noFunction(name, args, pos)
-		}
-		c.call, err = expr.Coerce(args[0], want, expr.CastImplicit, pos)
-	default:
-		return nil, pgerror.New(pgerror.SyntaxError, "a column definition list is only allowed for functions returning \"record\"").
-			At(x.pos(defs[0].GetColumnDef().GetLocation()))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if c.raw = types.JSON; name[:5] == "jsonb" {
-		c.raw = types.JSONB
-	}
-	cols := c.cols
-	c.fields = func(elem expr.Expr) ([]expr.Expr, error) {
-		out := make([]expr.Expr, len(cols))
-		for i, col := range cols {
-			op := "->>"
-			if col.Type.OID == types.OIDJSON || col.Type.OID == types.OIDJSONB {
-				op = "->"
-			}
-			v, err := expr.NewOp(op, elem, unknownConst(col.Name, pos), pos)
-			if err != nil {
-				return nil, err
-			}
-			if out[i], err = expr.Coerce(v, col.Type, expr.CastExplicit, pos); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return c, nil
 }
