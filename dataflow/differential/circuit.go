@@ -261,6 +261,9 @@ func (c *Circuit) Forget() {
 		if f, ok := n.op.(flusher); ok {
 			f.Restored(c.epoch)
 		}
+		if f, ok := n.op.(forgetter); ok {
+			f.forget()
+		}
 	}
 }
 
@@ -268,7 +271,7 @@ func (c *Circuit) Forget() {
 func (c *Circuit) Cached() int64 {
 	var n int64
 	for _, node := range c.nodes {
-		if f, ok := node.op.(flusher); ok {
+		if f, ok := node.op.(interface{ cached() int64 }); ok {
 			n += f.cached()
 		}
 	}

@@ -45,4 +45,10 @@ type GroupMapOptions struct {
 	// row, and what it makes of a row depends on the rows within its reach only,
 	// and on being at the group's edge if they end there.
 	Reach *Reach
+	// Running, if not nil, says that the function carries states through a group,
+	// so that large groups can be computed from a change on.
+	Running *Running
+	// Ranked, if not nil, says that the function needs of a large group no more than
+	// the rows at some places.
+	Ranked *Ranked
 }

@@ -1,6 +1,8 @@
 package differential
 
 import (
+	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -13,9 +15,6 @@ import (
 // negative multiplicity are left out; a group without any other does not exist.
 func (c *Circuit) GroupMap(s Stream, keyCols []int, outKinds []columnar.Kind, fn GroupFunc, o GroupMapOptions) (oks, errs Stream) {
 	g := &groupMap{fn: fn, global: o.Global, kinds: outKinds}
-	if r := o.Reach; r != nil && r.Before+r.After <= maxReach && !c.opts.Once {
-		g.reach = r
-	}
 	l := newOrderLayout(s.Kinds(), keyCols, o.Order)
 	if l.natural() {
 		// The arrangement is in the right order as it is, and can be shared.
@@ -26,6 +25,7 @@ func (c *Circuit) GroupMap(s Stream, keyCols []int, outKinds []columnar.Kind, fn
 		laid, _ := c.Map(s, lay, l.laid)
 		g.in = c.Arrange(laid, allColumns(len(keyCols)))
 	}
+	g.shortcuts(c, l.ordered, &o)
 	n := c.AddOver(g, []*Arrangement{g.in}, outKinds, ErrorKinds)
 	if o.Global {
 		n.Wake()
@@ -53,12 +53,38 @@ type groupMap struct {
 	fn      GroupFunc
 	kinds   []columnar.Kind
 	global  bool
-	reach   *Reach
 	started bool // the only group was output
+
+	// How large groups are answered from less than all of their rows; at most one
+	// of them is set.
+	reach   *Reach
+	running *Running
+	ranked  *Ranked
+
+	index   *indexKind // of running and ranked
+	indexes []map[uint64]*orderIndex
+	near    []*nearby
 }
 
-// Restored notes that there is output.
-func (g *groupMap) Restored(dataflow.Epoch) { g.started = true }
+// Restored notes that there is output. Indexes are made again when they are needed.
+func (g *groupMap) Restored(dataflow.Epoch) {
+	g.started = true
+	g.forget()
+}
+
+// forget implements forgetter.
+func (g *groupMap) forget() { clear(g.indexes) }
+
+// cached implements forgetter.
+func (g *groupMap) cached() int64 {
+	var n int64
+	for _, m := range g.indexes {
+		for _, x := range m {
+			n += x.bytes()
+		}
+	}
+	return n
+}
 
 // groupsAtOnce is how many groups are fetched at a time.
 const groupsAtOnce = 1024
@@ -75,8 +101,8 @@ func (g *groupMap) Step(x *Context) {
 		if first && len(hash) == 0 {
 			hash = []uint64{0}
 		}
-		if g.reach != nil {
-			keys, hash = g.nearFirst(p, keys, hash, out)
+		if g.near != nil {
+			keys, hash = g.largeFirst(p, keys, hash, out)
 		}
 		for lo := 0; lo < len(hash); lo += groupsAtOnce {
 			hi := min(lo+groupsAtOnce, len(hash))
@@ -90,16 +116,26 @@ func (g *groupMap) Step(x *Context) {
 	g.started = true
 }
 
-// nearFirst computes the large groups by the neighbourhoods of their changes, and
-// gives the others back.
-func (g *groupMap) nearFirst(p int, keys []*columnar.Vec, hash []uint64, out *Emitter) ([]*columnar.Vec, []uint64) {
-	n := &nearby{l: g.in.layout, reach: *g.reach}
+// largeFirst computes the large groups by what their changes touch, and gives the
+// others back.
+func (g *groupMap) largeFirst(p int, keys []*columnar.Vec, hash []uint64, out *Emitter) ([]*columnar.Vec, []uint64) {
+	if g.near[p] == nil {
+		g.near[p] = &nearby{l: g.in.layout}
+	}
+	n := g.near[p]
 	var whole []uint32
 	for i, h := range hash {
-		if !g.near(n, p, keys, i, h, out) {
+		done := false
+		if g.reach != nil {
+			done = g.nearChanges(n, p, keys, i, h, out)
+		} else if done = g.indexed(n, p, keys, i, h, out); !done {
+			delete(g.indexes[p], h)
+		}
+		if !done {
 			whole = append(whole, uint32(i))
 		}
 	}
+	n.close()
 	if len(whole) == len(hash) {
 		return keys, hash
 	}
@@ -175,15 +211,20 @@ func (g *groupMap) applyTo(in *Groups, sign int64, oks, errs *[]*dataflow.Delta)
 	if len(in.Ends) == 0 {
 		return
 	}
-	collect := func(to *[]*dataflow.Delta) func(*dataflow.Delta) {
-		return func(d *dataflow.Delta) {
-			if sign < 0 {
-				d = negate(d)
-			}
-			*to = append(*to, d)
+	g.fn.Apply(in, collectInto(oks, sign), collectInto(errs, sign))
+}
+
+// collectInto is an emit function that appends to a list, with the sign.
+func collectInto(to *[]*dataflow.Delta, sign int64) func(*dataflow.Delta) {
+	return func(d *dataflow.Delta) {
+		if d.N == 0 {
+			return
 		}
+		if sign < 0 {
+			d = negate(d)
+		}
+		*to = append(*to, d)
 	}
-	g.fn.Apply(in, collect(oks), collect(errs))
 }
 
 // groups drops rows that do not count and groups without rows, and gives the
@@ -232,7 +273,8 @@ func (c *Circuit) topAll(s Stream, part []int, order []Order, o TopKOptions) Str
 	if o.RowNumber {
 		kinds = append(slices.Clone(kinds), columnar.KindInt64)
 	}
-	oks, _ := c.GroupMap(s, part, kinds, &numberRows{o}, GroupMapOptions{Order: order})
+	f := &numberRows{o}
+	oks, _ := c.GroupMap(s, part, kinds, f, GroupMapOptions{Order: order, Running: &Running{Pieces: f}})
 	return oks
 }
 
@@ -240,12 +282,15 @@ func (c *Circuit) topAll(s Stream, part []int, order []Order, o TopKOptions) Str
 type numberRows struct{ o TopKOptions }
 
 // Apply emits the rows of each group from the offset up to the limit, if any.
-func (f *numberRows) Apply(g *Groups, emit, _ func(*dataflow.Delta)) {
+func (f *numberRows) Apply(g *Groups, emit, _ func(*dataflow.Delta)) { f.number(g, 0, emit) }
+
+// number is Apply of groups of which so many places are passed already.
+func (f *numberRows) number(g *Groups, passed int64, emit func(*dataflow.Delta)) {
 	var idx []uint32
 	var diffs, numbers []int64
 	lo := 0
 	for _, hi := range g.Ends {
-		n := int64(0)
+		n := passed
 		for r := lo; r < hi; r++ {
 			from, to := max(n, f.o.Offset), n+g.Mults[r]
 			n = to
@@ -266,4 +311,30 @@ func (f *numberRows) Apply(g *Groups, emit, _ func(*dataflow.Delta)) {
 		b.Cols = append(b.Cols, columnar.FromSlice(numbers, nil))
 	}
 	emit(&dataflow.Delta{Batch: b, Diffs: diffs})
+}
+
+// Piece implements PieceFunc: the state is the number of places passed, as far
+// as it matters.
+func (f *numberRows) Piece(p *Piece, emit, _ func(*dataflow.Delta)) ([][]byte, bool) {
+	most := int64(math.MaxInt64)
+	if f.o.Limit >= 0 && f.o.Offset <= most-f.o.Limit {
+		most = f.o.Offset + f.o.Limit
+	} else if !f.o.RowNumber {
+		most = f.o.Offset
+	}
+	var passed int64
+	if len(p.Before) > 0 {
+		passed = int64(binary.LittleEndian.Uint64(p.Before))
+	}
+	if p.Emit {
+		f.number(&p.Groups, passed, emit)
+	}
+	states := make([][]byte, len(p.Cuts))
+	for k := 1; k < len(p.Cuts); k++ {
+		for _, m := range p.Mults[p.Cuts[k-1]:p.Cuts[k]] {
+			passed = min(passed+m, most)
+		}
+		states[k] = binary.LittleEndian.AppendUint64(nil, uint64(passed))
+	}
+	return states, true
 }

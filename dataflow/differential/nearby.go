@@ -36,9 +36,14 @@ var wholeGroup = 256
 type groupRun struct {
 	b      *trace.Batch
 	lo, hi int
-	delta  bool // a change of this step
-	next   int  // the next row forwards
-	prev   int  // the next row backwards
+	delta  bool   // a change of this step
+	next   int    // the next row forwards
+	prev   int    // the next row backwards
+	stop   int    // where a merge ends
+	base   uint32 // address of row 0 for the gatherers; it may wrap around
+
+	cols  []*columnar.Vec // the ordering columns of a chunk
+	chunk int             // which one, -1: none
 }
 
 // rowRef is a row of a neighbourhood, with its multiplicity before and after.
@@ -48,12 +53,39 @@ type rowRef struct {
 	core     bool
 }
 
-// nearby reads neighbourhoods of one group.
+// mult is the multiplicity before or after.
+func (r *rowRef) mult(now bool) int64 {
+	if now {
+		return r.new
+	}
+	return r.old
+}
+
+// nearby reads the rows of one group around places.
 type nearby struct {
 	l     *trace.Layout
 	reach Reach
 	runs  []groupRun
 	refs  []rowRef
+
+	active, equal []int // runs, of a merge
+	gatherers     []columnar.Gatherer
+	gathers       bool // the gatherers are those of the runs
+	addr          []uint32
+}
+
+// close lets go of the batches.
+func (n *nearby) close() {
+	runs := n.runs[:cap(n.runs)]
+	for i := range runs {
+		cols := runs[i].cols[:cap(runs[i].cols)]
+		clear(cols)
+		runs[i] = groupRun{cols: cols[:0]}
+	}
+	for c := range n.gatherers {
+		n.gatherers[c].Reset(n.l.Kinds[c], columnar.ChunkShift)
+	}
+	n.runs, n.gathers = n.runs[:0], false
 }
 
 // at is the chunk and the place in it of a row.
@@ -76,15 +108,19 @@ func (n *nearby) compare(a, x, b, y int) int {
 // open finds the rows of a group: key i of keys. It gives how many there are, and
 // how many of them are changes.
 func (n *nearby) open(old, delta []*trace.Batch, keys []*columnar.Vec, i int, hash uint64) (rows, changes int) {
-	n.runs = n.runs[:0]
+	n.runs, n.gathers = n.runs[:0], false
+	hashes := []uint64{hash}
 	add := func(bs []*trace.Batch, isDelta bool) {
 		for _, b := range bs {
 			var lo, hi [1]uint32
-			b.Locate([]uint64{hash}, lo[:], hi[:])
-			r := groupRun{b: b, lo: int(lo[0]), hi: int(hi[0]), delta: isDelta}
+			b.Locate(hashes, lo[:], hi[:])
+			r := groupRun{b: b, lo: int(lo[0]), hi: int(hi[0]), delta: isDelta, chunk: -1}
 			n.narrow(&r, keys, i)
 			if r.lo == r.hi {
 				continue
+			}
+			if k := len(n.runs); k < cap(n.runs) {
+				r.cols = n.runs[:k+1][k].cols[:0]
 			}
 			n.runs = append(n.runs, r)
 			rows += r.hi - r.lo
@@ -261,45 +297,69 @@ func (w *walk) pass(ref rowRef) rowRef {
 	return ref
 }
 
-// group makes a group of the neighbourhood, as it was or as it is.
+// group makes a group of the rows in refs, as it was or as it is.
 func (n *nearby) group(now bool) *Groups {
-	g := &Groups{Core: []bool{}}
-	bs := make([]*columnar.Builder, len(n.l.Kinds))
-	for c, k := range n.l.Kinds {
-		bs[c] = columnar.NewBuilder(k, len(n.refs))
-	}
-	for _, ref := range n.refs {
-		mult := ref.old
-		if now {
-			mult = ref.new
+	g := &Groups{Core: make([]bool, 0, len(n.refs)), Mults: make([]int64, 0, len(n.refs))}
+	n.addr = n.addr[:0]
+	n.place()
+	for i := range n.refs {
+		ref := &n.refs[i]
+		if m := ref.mult(now); m > 0 {
+			n.addr = append(n.addr, n.runs[ref.run].base+uint32(ref.row))
+			g.Mults = append(g.Mults, m)
+			g.Core = append(g.Core, ref.core)
 		}
-		if mult == 0 {
-			continue
-		}
-		ch, j := n.runs[ref.run].at(ref.row)
-		for c, b := range bs {
-			b.AppendFrom(ch.Cols[c], j)
-		}
-		g.Mults = append(g.Mults, mult)
-		g.Core = append(g.Core, ref.core)
 	}
-	g.Rows.N = len(g.Mults)
-	for _, b := range bs {
-		g.Rows.Cols = append(g.Rows.Cols, b.Build())
-	}
+	g.Rows = n.gather()
 	if g.Rows.N > 0 {
 		g.Ends = []int{g.Rows.N}
 	}
 	return g
 }
 
-// near computes the neighbourhoods of the changes of one group; false if the
-// group should be computed whole.
-func (g *groupMap) near(n *nearby, p int, keys []*columnar.Vec, i int, hash uint64, out *Emitter) bool {
+// gather is the rows at addr.
+func (n *nearby) gather() columnar.Batch {
+	out := columnar.Batch{N: len(n.addr), Cols: make([]*columnar.Vec, len(n.l.Kinds))}
+	for c := range n.l.Kinds {
+		out.Cols[c] = n.gatherers[c].Gather(n.addr)
+	}
+	return out
+}
+
+// place gives the rows of the runs addresses.
+func (n *nearby) place() {
+	if n.gathers {
+		return
+	}
+	n.gathers = true
+	if n.gatherers == nil {
+		n.gatherers = make([]columnar.Gatherer, len(n.l.Kinds))
+	}
+	for c, k := range n.l.Kinds {
+		n.gatherers[c].Reset(k, columnar.ChunkShift)
+	}
+	chunks := 0
+	for i := range n.runs {
+		r := &n.runs[i]
+		first, last := r.lo>>columnar.ChunkShift, (r.hi-1)>>columnar.ChunkShift
+		r.base = uint32(chunks-first) << columnar.ChunkShift
+		for c := range n.l.Kinds {
+			for k := first; k <= last; k++ {
+				n.gatherers[c].Add(r.b.Chunk(k).Cols[c])
+			}
+		}
+		chunks += last + 1 - first
+	}
+}
+
+// nearChanges computes the neighbourhoods of the changes of one group; false if
+// the group should be computed whole.
+func (g *groupMap) nearChanges(n *nearby, p int, keys []*columnar.Vec, i int, hash uint64, out *Emitter) bool {
 	delta := g.in.Delta(p).Batches
 	if len(delta) != 1 {
 		return false
 	}
+	n.reach = *g.reach
 	rows, changes := n.open(g.in.Old(p).Batches, delta, keys, i, hash)
 	many := changes*(n.reach.Before+n.reach.After+4)*2 > rows
 	if rows <= wholeGroup || many && wholeGroup >= 0 || changes == 0 {

@@ -33,6 +33,13 @@ type flusher interface {
 	cached() int64
 }
 
+// forgetter is implemented by operators that hold what they can make again from
+// their arrangements at any time: cached is about how many bytes.
+type forgetter interface {
+	forget()
+	cached() int64
+}
+
 // fewToFlush is a backlog that a checkpoint does not notice. Tests lower it.
 var fewToFlush = 1 << 15
 
