@@ -41,6 +41,9 @@ type Options struct {
 	// Portion is about how many bytes a join makes in a circuit that runs once
 	// before they are passed on; 0 is 32 MiB.
 	Portion int
+	// BlockRows is how many rows a block of a large group's index has (see
+	// orderIndex), and so how large such a group is; 0 is a good number.
+	BlockRows int
 	// Made, if set, is told the bytes of what operators emit.
 	Made func(bytes int)
 }
@@ -56,6 +59,7 @@ type Circuit struct {
 	nodes   []*Node
 	dirty   []uint64 // a bit a node
 	epoch   dataflow.Epoch
+	begun   bool // there was a step, or a restored state
 	clock   *trace.Clock
 	x       Context
 	traces  []*trace.Trace // durable state, in order of construction
@@ -149,7 +153,7 @@ func (c *Circuit) Step(epoch dataflow.Epoch) {
 	if epoch < c.epoch {
 		panic(fmt.Sprintf("differential: step at epoch %d after %d", epoch, c.epoch))
 	}
-	c.epoch = epoch
+	c.epoch, c.begun = epoch, true
 	for _, im := range c.imports {
 		im.open(epoch)
 	}
@@ -253,7 +257,7 @@ func (c *Circuit) Spines() []*trace.Spine {
 // then read again where they need it: for when memory is short. Cached is about
 // how many bytes that is.
 func (c *Circuit) Forget() {
-	if c.opts.Once {
+	if c.opts.Once || !c.begun {
 		return // there are no traces to read again
 	}
 	c.flush()
@@ -290,7 +294,7 @@ func (c *Circuit) flush() {
 // Restored must be called after the Spines were filled by Restore and before
 // the first Step, with the last complete epoch.
 func (c *Circuit) Restored(epoch dataflow.Epoch) {
-	c.epoch = epoch
+	c.epoch, c.begun = epoch, true
 	c.clock.Advance(epoch + 1)
 	for _, im := range c.imports {
 		im.restored(epoch)

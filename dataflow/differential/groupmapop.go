@@ -60,6 +60,7 @@ type groupMap struct {
 	reach   *Reach
 	running *Running
 	ranked  *Ranked
+	small   int // rows up to which groups are computed whole, for reach
 
 	index   *indexKind // of running and ranked
 	indexes []map[uint64]*orderIndex

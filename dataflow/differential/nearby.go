@@ -28,9 +28,8 @@ type Reach struct{ Before, After int }
 // maxReach bounds the neighbourhoods that are worth their walk.
 const maxReach = 1 << 12
 
-// wholeGroup is the number of rows up to which a group is computed whole. Tests
-// set it to -1: then none is.
-var wholeGroup = 256
+// wholeGroup is the number of rows up to which a group is computed whole.
+const wholeGroup = 256
 
 // groupRun is the rows [lo, hi) of one batch that belong to a group.
 type groupRun struct {
@@ -362,7 +361,7 @@ func (g *groupMap) nearChanges(n *nearby, p int, keys []*columnar.Vec, i int, ha
 	n.reach = *g.reach
 	rows, changes := n.open(g.in.Old(p).Batches, delta, keys, i, hash)
 	many := changes*(n.reach.Before+n.reach.After+4)*2 > rows
-	if rows <= wholeGroup || many && wholeGroup >= 0 || changes == 0 {
+	if rows <= g.small || many && g.small == wholeGroup || changes == 0 {
 		return false
 	}
 	run := len(n.runs) - 1 // the changes come last

@@ -50,13 +50,11 @@ func (lookAround) Apply(g *Groups, emit, _ func(*dataflow.Delta)) {
 
 // TestNearby compares neighbourhoods with whole groups.
 func TestNearby(t *testing.T) {
-	defer func(n int) { wholeGroup = n }(wholeGroup)
-	wholeGroup = -1
 	r := testRand(t)
 	kinds := []columnar.Kind{k64, k64}
 	outs := []columnar.Kind{k64, k64, k64, k64}
 	for round := range 30 {
-		c := New(Options{Partitions: 1 << r.IntN(3)})
+		c := New(Options{Partitions: 1 << r.IntN(3), BlockRows: 1})
 		in, s := c.Input(kinds)
 		order := []Order{{Col: 1, Desc: round%2 == 0}}
 		near, _ := c.GroupMap(s, []int{0}, outs, lookAround{}, GroupMapOptions{Order: order, Reach: &Reach{Before: 2, After: 1}})

@@ -25,7 +25,7 @@ func (goExec) Run(n int, f func(int)) {
 
 // randomOptions are options that must not matter.
 func randomOptions(r *rand.Rand) Options {
-	o := Options{Partitions: 1 << (2 * r.IntN(2))}
+	o := Options{Partitions: 1 << (2 * r.IntN(2)), BlockRows: []int{0, 1, 4}[r.IntN(3)]}
 	if r.IntN(2) == 0 {
 		o.Exec = goExec{}
 	}

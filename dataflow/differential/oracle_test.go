@@ -452,10 +452,9 @@ func TestOracle(t *testing.T) {
 	if testing.Short() {
 		rounds = 150
 	}
-	defer func(n, m, k, l int) { tidyGroups, fewToFlush, indexedGroup, blockRows = n, m, k, l }(tidyGroups, fewToFlush, indexedGroup, blockRows)
+	defer func(n, m int) { tidyGroups, fewToFlush = n, m }(tidyGroups, fewToFlush)
 	for round := range rounds {
 		tidyGroups, fewToFlush = r.IntN(20), r.IntN(20)
-		indexedGroup, blockRows = []int{-1, -1, 100}[r.IntN(3)], 1+r.IntN(6)
 		oracleRound(t, r, round)
 		if t.Failed() {
 			return

@@ -49,14 +49,19 @@ type indexKind struct {
 	counted int       // the column that is not NULL where places count; -1: all do
 	mode    bool      // the most frequent value is wanted, of cols[0]
 	saved   bool      // states are kept
+	rows    int       // that a block is made with
 }
 
-// blockRows is how many rows a block is made with. Tests lower it.
-var blockRows = 192
+// blockRows is how many rows a block has unless Options say otherwise: to read one
+// costs less than to find it in all batches, and an index of them little memory.
+const blockRows = 192
 
-// indexedGroup is the number of rows up to which a group is computed whole, and
-// has no index. Tests set it to -1: then all have one.
-var indexedGroup = 1024
+// wholeBlocks is how many blocks the rows of a group must fill for it to have an
+// index.
+const wholeBlocks = 5
+
+// manyChanges is how many changes of a group are never too many for its index.
+const manyChanges = 128
 
 func (k *indexKind) fenceCols() int { return len(k.fence.kinds) }
 

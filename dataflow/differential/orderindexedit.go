@@ -56,7 +56,7 @@ func (n *nearby) append(x *orderIndex, refs []rowRef, next *rowRef) {
 	}
 }
 
-// cut appends where rows should be cut, into blocks of about blockRows.
+// cut appends where rows should be cut, into blocks.
 func (n *nearby) cut(x *orderIndex, refs []rowRef, now bool, cuts []int) []int {
 	rows := 0
 	var last *rowRef
@@ -65,7 +65,7 @@ func (n *nearby) cut(x *orderIndex, refs []rowRef, now bool, cuts []int) []int {
 		if ref.mult(now) == 0 {
 			continue
 		}
-		if rows >= blockRows && !n.peers(x, x.kind.fenceCols(), last, ref) {
+		if rows >= x.kind.rows && !n.peers(x, x.kind.fenceCols(), last, ref) {
 			cuts = append(cuts, i)
 			rows = 0
 		}
@@ -130,7 +130,7 @@ func (n *nearby) reshape(x *orderIndex) {
 		if !o.dirty {
 			continue
 		}
-		split := o.rows > max(2*blockRows, o.whole)
+		split := o.rows > max(2*x.kind.rows, o.whole)
 		if !split && !x.kind.mode {
 			continue
 		}
@@ -158,7 +158,7 @@ func (n *nearby) reshape(x *orderIndex) {
 	}
 	for b := len(x.blocks) - 2; b >= 0; b-- {
 		l, r := &x.blocks[b], &x.blocks[b+1]
-		if (l.dirty || r.dirty) && min(l.rows, r.rows) < max(blockRows/4, 1) && l.rows+r.rows <= blockRows {
+		if (l.dirty || r.dirty) && min(l.rows, r.rows) < max(x.kind.rows/4, 1) && l.rows+r.rows <= x.kind.rows {
 			x.join(b)
 		}
 	}

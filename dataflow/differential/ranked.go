@@ -125,13 +125,16 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 	l := g.in.layout
 	cols := l.Order()[len(l.Key):]
 	fence := len(cols)
-	kind := &indexKind{cols: cols, counted: -1}
+	kind := &indexKind{cols: cols, counted: -1, rows: blockRows}
+	if c.opts.BlockRows > 0 {
+		kind.rows = c.opts.BlockRows
+	}
 	switch r := o.Running; {
 	case o.Reach != nil:
 		if o.Reach.Before+o.Reach.After > maxReach {
 			return
 		}
-		g.reach = o.Reach
+		g.reach, g.small = o.Reach, min(wholeGroup, wholeBlocks*kind.rows)
 	case r != nil:
 		if r.Reach.Before+r.Reach.After > maxReach {
 			return
@@ -175,7 +178,7 @@ func (g *groupMap) indexed(n *nearby, p int, keys []*columnar.Vec, i int, hash u
 		return false
 	}
 	rows, changes := n.open(g.in.Old(p).Batches, delta, keys, i, hash)
-	if rows <= indexedGroup || changes == 0 || indexedGroup >= 0 && changes*8 > rows {
+	if rows <= wholeBlocks*g.index.rows || changes == 0 || changes > manyChanges && changes*8 > rows {
 		return false
 	}
 	x := g.indexes[p][hash]

@@ -49,10 +49,8 @@ type PieceFunc interface {
 // Piece is a run of rows of one group.
 type Piece struct {
 	Groups // one group, or none if there are no rows
-	// First and Last tell whether the core begins, and ends, where the group does.
-	First, Last bool
 	// Before is the state at the beginning of the core, After the state at its end
-	// that comes from behind. Equal states are equal bytes.
+	// that comes from behind; empty if nothing was passed. Equal states are equal bytes.
 	Before, After []byte
 	// Size is the number of places of the whole group.
 	Size int64
@@ -80,10 +78,9 @@ type pass struct {
 }
 
 // piece runs the function over the rows in refs, as they were or as they are.
-func (u *pass) piece(b, e int, now bool, p Piece) (states [][]byte, ok bool) {
+func (u *pass) piece(now bool, p Piece) (states [][]byte, ok bool) {
 	g := u.n.group(now)
 	p.Groups = *u.named(g)
-	p.First, p.Last = b == 0, e == len(u.x.blocks)
 	at, k := 0, 0
 	p.Cuts = make([]int, len(u.cuts))
 	for i := range u.n.refs {
@@ -128,7 +125,7 @@ func (u *pass) restate() bool {
 	for b := 0; b < nb; {
 		e := b + u.span(b, nb, true, all)
 		u.cuts = u.n.read(u.x, b, e, u.run.Reach, u.cuts[:0])
-		states, ok := u.piece(b, e, false, Piece{Before: u.x.before[b]})
+		states, ok := u.piece(false, Piece{Before: u.x.before[b]})
 		if !ok {
 			return false
 		}
@@ -140,7 +137,7 @@ func (u *pass) restate() bool {
 	for e := nb; u.run.Backward && e > 0; {
 		b := e - u.span(e-1, nb, false, all)
 		u.cuts = u.n.read(u.x, b, e, u.run.Reach, u.cuts[:0])
-		states, ok := u.piece(b, e, false, Piece{After: u.x.after[e-1], Backward: true})
+		states, ok := u.piece(false, Piece{After: u.x.after[e-1], Backward: true})
 		if !ok {
 			return false
 		}
@@ -169,8 +166,8 @@ func (u *pass) backward() bool {
 		b := e - u.span(e-1, most, false, func(b int) bool { return live || x.blocks[b].dirty })
 		most *= 2
 		u.cuts = u.n.read(x, b, e, u.run.Reach, u.cuts[:0])
-		was, ok1 := u.piece(b, e, false, Piece{After: old, Backward: true})
-		is, ok2 := u.piece(b, e, true, Piece{After: new, Backward: true})
+		was, ok1 := u.piece(false, Piece{After: old, Backward: true})
+		is, ok2 := u.piece(true, Piece{After: new, Backward: true})
 		if !ok1 || !ok2 {
 			return false
 		}
@@ -218,8 +215,8 @@ func (u *pass) forward() bool {
 		if !ok {
 			wasAfter = after
 		}
-		was, ok1 := u.piece(b, e, false, Piece{Before: old, After: wasAfter, Emit: true})
-		is, ok2 := u.piece(b, e, true, Piece{Before: new, After: after, Emit: true})
+		was, ok1 := u.piece(false, Piece{Before: old, After: wasAfter, Emit: true})
+		is, ok2 := u.piece(true, Piece{Before: new, After: after, Emit: true})
 		if !ok1 || !ok2 {
 			return false
 		}

@@ -24,7 +24,7 @@ var carryingKinds = []columnar.Kind{k64, k64, k64, k64, k64, k64, k64}
 func (f carrying) Apply(g *Groups, emit, _ func(*dataflow.Delta)) {
 	lo := 0
 	for _, hi := range g.Ends {
-		p := &Piece{Groups: Groups{Rows: g.Rows.Slice(lo, hi), Mults: g.Mults[lo:hi], Ends: []int{hi - lo}}, First: true, Last: true, Cuts: []int{0, hi - lo}, Emit: true}
+		p := &Piece{Groups: Groups{Rows: g.Rows.Slice(lo, hi), Mults: g.Mults[lo:hi], Ends: []int{hi - lo}}, Cuts: []int{0, hi - lo}, Emit: true}
 		for _, m := range p.Mults {
 			p.Size += m
 		}
@@ -137,20 +137,11 @@ func someChanges(r *rand.Rand, have map[[2]int64]int64, groups, values, most int
 	return &dataflow.Delta{Batch: columnar.Batch{N: len(ks), Cols: []*columnar.Vec{columnar.FromSlice(ks, nil), columnar.FromSlice(vs, nil)}}, Diffs: ds}
 }
 
-// lowerIndexes makes small groups have indexes of small blocks.
-func lowerIndexes(t *testing.T, r *rand.Rand) func() {
-	n, m := indexedGroup, blockRows
-	t.Cleanup(func() { indexedGroup, blockRows = n, m })
-	return func() { indexedGroup, blockRows = []int{-1, -1, 8}[r.IntN(3)], 1+r.IntN(5) }
-}
-
 // TestRunning compares functions computed piece by piece with whole groups.
 func TestRunning(t *testing.T) {
 	r := testRand(t)
-	lower := lowerIndexes(t, r)
 	for round := range 60 {
-		lower()
-		c := New(Options{Partitions: 1 << r.IntN(3)})
+		c := New(Options{Partitions: 1 << r.IntN(3), BlockRows: 1 + r.IntN(5)})
 		in, s := c.Input([]columnar.Kind{k64, k64, k64})
 		f := carrying{peers: r.IntN(2) == 0, back: r.IntN(2) == 0, sized: r.IntN(3) == 0, before: r.IntN(2)}
 		order := []Order{{Col: 1, Desc: r.IntN(2) == 0}}
@@ -296,11 +287,9 @@ func (f medians) ranked(v *RankedView, emit, _ func(*dataflow.Delta)) {
 // TestRanked compares functions of places with whole groups.
 func TestRanked(t *testing.T) {
 	r := testRand(t)
-	lower := lowerIndexes(t, r)
 	kinds := []columnar.Kind{k64, k64, k64, k64}
 	for round := range 60 {
-		lower()
-		c := New(Options{Partitions: 1 << r.IntN(3)})
+		c := New(Options{Partitions: 1 << r.IntN(3), BlockRows: 1 + r.IntN(5)})
 		in, s := c.Input([]columnar.Kind{k64, k64, k64})
 		order := []Order{{Col: 1, Desc: r.IntN(2) == 0}}
 		quick, _ := c.GroupMap(s, []int{0}, kinds, medians{}, GroupMapOptions{Order: order, Ranked: &Ranked{Apply: medians{}.ranked, Mode: true}})

@@ -60,6 +60,9 @@ func (b *builder) aggregate(r *plan.Aggregate) coll {
 	})
 	for i := range r.Aggs {
 		if !native(&r.Aggs[i]) {
+			if out, ok := b.ranks(r, need); ok {
+				return out
+			}
 			return b.collect(r, need)
 		}
 	}

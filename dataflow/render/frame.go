@@ -231,6 +231,10 @@ func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
 	p.each(func(lo, hi int) {
 		a.fr = p.frames(&c.frame, lo, hi)
 		switch {
+		case p.carry != nil && c.carries == carriesSums:
+			a.carryForward(p.carry)
+		case p.carry != nil && c.carries == carriesSumsBack:
+			a.carryBackward(p.carry)
 		case c.frame.exclude != plan.ExcludeNone:
 			a.excluding(lo, hi)
 		case c.frame.end.kind == plan.UnboundedFollowing && c.frame.start.kind != plan.UnboundedPreceding && !a.invertible:
@@ -239,6 +243,9 @@ func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
 			a.forward(lo, hi)
 		}
 	})
+	if a.out.Len() == 0 && p.n > 0 {
+		a.out.Null() // of a piece nobody asks for output
+	}
 	return a.out.Build().Gather(a.index)
 }
 
@@ -265,6 +272,13 @@ func (a *frameAggregate) add(lo, hi int, diff int64) {
 		if err := a.acc.Add(a.p.x, a.args, i, diff); err != nil && a.err == nil {
 			a.err = err
 		}
+	}
+}
+
+// addBackward adds the rows lo to hi, the last one first.
+func (a *frameAggregate) addBackward(lo, hi int) {
+	for i := hi - 1; i >= lo; i-- {
+		a.add(i, i+1, 1)
 	}
 }
 
@@ -318,6 +332,9 @@ func (a *frameAggregate) forward(lo, hi int) {
 // backward goes from the last row to the first, for frames that all end with
 // the partition.
 func (a *frameAggregate) backward(lo, hi int) {
+	if b, ok := a.acc.(expr.Backward); ok {
+		b.Backward()
+	}
 	a.reset()
 	s := hi
 	collects := a.c.agg.New == nil
@@ -331,7 +348,7 @@ func (a *frameAggregate) backward(lo, hi int) {
 			a.reset()
 			a.add(ns, hi, 1)
 		} else {
-			a.add(ns, s, 1)
+			a.addBackward(ns, s)
 		}
 		s = ns
 		a.emit(row)

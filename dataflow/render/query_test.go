@@ -14,6 +14,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/internal/datadriven"
 	"github.com/streamdb/streamdb/internal/oracle"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -107,7 +108,7 @@ func pgRows(conn *pgx.Conn, sql string) ([]string, error) {
 func (d *db) checkMaintained(t *testing.T, c *datadriven.Case) {
 	for _, partitions := range []int{1, 4} {
 		d := d.copy()
-		m, err := d.maintain(c.Input, partitions)
+		m, err := d.maintainWith(c.Input, render.Options{Context: session(), Partitions: partitions, BlockRows: partitions})
 		if err != nil {
 			if _, err := d.query(c.Input); err == nil {
 				t.Errorf("%s: maintained: %v", c.Pos, err)

@@ -30,6 +30,9 @@ type Options struct {
 	// 0 means all. (A query may have further ones to sort by.)
 	Columns int
 
+	// BlockRows is differential.Options.BlockRows.
+	BlockRows int
+
 	// Memory bounds what RunOnce keeps of rows to be sorted; nil does not.
 	Memory *Memory
 
@@ -89,6 +92,7 @@ func (d *Dataflow) Start() {
 func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
 	co := differential.Options{
 		Partitions: opts.Partitions, Exec: opts.Exec, Once: opts.Once, Poll: opts.poll, Stopped: opts.stopped,
+		BlockRows: opts.BlockRows,
 	}
 	if opts.Memory != nil {
 		co.Made, co.Portion = opts.Memory.Made, opts.Memory.Portion

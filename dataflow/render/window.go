@@ -31,9 +31,19 @@ func (b *builder) window(r *plan.Window) coll {
 	}
 	for i := range r.Calls {
 		f.calls = append(f.calls, b.windowCall(g, r, &r.Calls[i]))
+		f.calls[i].index = i
 	}
 	s := b.mapped(in, g.outs)
-	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, differential.GroupMapOptions{Order: f.order, Reach: windowReach(r, f.calls)})
+	o := differential.GroupMapOptions{Order: f.order}
+	if n, ok := f.needs(r); ok {
+		f.needed = n
+		if n.local() {
+			o.Reach = &n.reach
+		} else {
+			o.Running = &differential.Running{Pieces: f, Peers: n.peers, Backward: n.back, Sized: n.sized, Reach: n.reach}
+		}
+	}
+	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, o)
 	b.errs = append(b.errs, errs)
 	return b.base(oks, f.typs)
 }
@@ -159,6 +169,8 @@ type windowFunc struct {
 	order []differential.Order
 	calls []*windowCall
 	typs  []types.Type
+
+	needed *windowNeeds // to be computed in pieces; nil: that cannot be
 }
 
 // windowCall is one call over columns of the partitions.
@@ -170,6 +182,10 @@ type windowCall struct {
 	filter   int
 	frame    frame
 	typ      types.Type
+
+	index   int // among the calls
+	carries carried
+	nth     int64 // of carriesNth: which value
 }
 
 // frame is a resolved frame.
@@ -201,6 +217,7 @@ type partitions struct {
 	// peers[i] is where the peers of row i begin, peerEnd[i] where they end.
 	peerStart, peerEnd []int
 	failed             []expr.RowError
+	carry              *carry // the rows are a piece of a partition
 }
 
 // Apply implements differential.GroupFunc.
@@ -243,44 +260,6 @@ func (p *partitions) core(out *columnar.Batch, g *differential.Groups) {
 		}
 	}
 	p.failed = failed
-}
-
-// windowReach is how far the calls of a window look from a row, nil if that may
-// be to the end of the partition.
-func windowReach(r *plan.Window, calls []*windowCall) *differential.Reach {
-	out := &differential.Reach{}
-	look := func(before, after int64) bool {
-		if max(before, after) > 1<<12 {
-			return false
-		}
-		out.Before, out.After = max(out.Before, int(before)), max(out.After, int(after))
-		return true
-	}
-	for i, c := range calls {
-		ok := false
-		switch {
-		case c.name == "lag" || c.name == "lead":
-			n := int64(1)
-			ok = true
-			if args := r.Calls[i].Args; len(args) > 1 {
-				n, ok = plan.IntConst(args[1])
-			}
-			if c.name == "lead" {
-				n = -n
-			}
-			ok = ok && look(n, -n)
-		case c.agg != nil, c.name == "first_value", c.name == "last_value", c.name == "nth_value":
-			f := &c.frame
-			bounded := f.start.kind != plan.UnboundedPreceding && f.end.kind != plan.UnboundedFollowing
-			if f.unit == plan.FrameRows && bounded && (f.exclude == plan.ExcludeNone || f.exclude == plan.ExcludeCurrentRow) {
-				ok = look(-offsetRows(&f.start), offsetRows(&f.end))
-			}
-		}
-		if !ok {
-			return nil
-		}
-	}
-	return out
 }
 
 // offsetRows is where a bound in rows is, as seen from the current row.
@@ -373,7 +352,10 @@ func (p *partitions) call(c *windowCall) *columnar.Vec {
 	case "dense_rank":
 		dense := 0
 		return p.numbers(func(i, lo, _ int) int {
-			if i == lo {
+			switch c := p.carry; {
+			case c != nil && i == c.lo:
+				dense = c.groups
+			case i == lo:
 				dense = 0
 			}
 			if p.peerStart[i] == i {
@@ -404,8 +386,9 @@ func (p *partitions) numbers(f func(i, lo, hi int) int) *columnar.Vec {
 	out := columnar.MakeFixed(columnar.KindInt64, p.n)
 	vals := out.Int64s()
 	p.each(func(lo, hi int) {
+		first, end := p.whole(lo, hi)
 		for i := lo; i < hi; i++ {
-			vals[i] = int64(f(i, lo, hi))
+			vals[i] = int64(f(i, first, end))
 		}
 	})
 	return out
@@ -415,8 +398,9 @@ func (p *partitions) fractions(f func(i, lo, hi int) float64) *columnar.Vec {
 	out := columnar.MakeFixed(columnar.KindFloat64, p.n)
 	vals := out.Float64s()
 	p.each(func(lo, hi int) {
+		first, end := p.whole(lo, hi)
 		for i := lo; i < hi; i++ {
-			vals[i] = f(i, lo, hi)
+			vals[i] = f(i, first, end)
 		}
 	})
 	return out
@@ -447,11 +431,15 @@ func (p *partitions) ntile(c *windowCall) *columnar.Vec {
 		if buckets <= 0 {
 			p.fail(lo, pgerror.New(pgerror.InvalidArgumentForNtile, "argument of ntile must be greater than zero"))
 			b.Nulls(hi - lo)
+			if p.carry != nil {
+				p.carry.bad = true
+			}
 			return
 		}
-		n := int64(hi - lo)
+		first, end := p.whole(lo, hi)
+		n := int64(end - first)
 		size, larger := n/buckets, n%buckets
-		for i := range n {
+		for i := int64(lo - first); i < int64(hi-first); i++ {
 			t := i/(size+1) + 1
 			if edge := larger * (size + 1); i >= edge {
 				t = larger + (i-edge)/max(size, 1) + 1
@@ -493,6 +481,14 @@ func (p *partitions) shift(c *windowCall, dir int64) *columnar.Vec {
 
 // pick is first_value, last_value and nth_value.
 func (p *partitions) pick(c *windowCall) *columnar.Vec {
+	if k := p.carry; k != nil {
+		switch c.carries {
+		case carriesNth:
+			return p.carryNth(c, k, p.frames(&c.frame, 0, p.n))
+		case carriesLast:
+			return p.carryLast(c, k, p.frames(&c.frame, 0, p.n))
+		}
+	}
 	v := p.cols[c.args[0]]
 	b := columnar.NewBuilder(c.typ.Kind(), p.n)
 	p.each(func(lo, hi int) {

@@ -14,6 +14,10 @@ type Accumulator interface {
 	Reset()
 }
 
+// Backward is implemented by accumulators to which the order of rows matters: it
+// tells that they come from the last to the first.
+type Backward interface{ Backward() }
+
 // NewAccumulator makes the state of a call of fn with the given argument types
 // and result type.
 func NewAccumulator(fn *Aggregate, args []types.Type, typ types.Type) (acc Accumulator, invertible bool) {

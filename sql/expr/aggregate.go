@@ -294,8 +294,12 @@ func (a *intervalSum) Value(_ *Eval, out *columnar.Builder) error {
 type extreme struct {
 	typ  types.Type
 	max  bool
+	back bool // rows come from the last to the first
 	best *columnar.Vec
 }
+
+// Backward tells that rows will come from the last to the first.
+func (a *extreme) Backward() { a.back = true }
 
 func (a *extreme) Reset() { a.best = nil }
 func (a *extreme) Add(_ *Eval, args []*columnar.Vec, i int, _ int64) error {
@@ -305,7 +309,7 @@ func (a *extreme) Add(_ *Eval, args []*columnar.Vec, i int, _ int64) error {
 	}
 	if a.best != nil {
 		c := types.Compare(a.typ, v, i, a.best, 0)
-		if c == 0 && a.typ.OID == types.OIDBPChar || c != 0 && c > 0 != a.max {
+		if c == 0 && (a.typ.OID == types.OIDBPChar) != a.back || c != 0 && c > 0 != a.max {
 			return nil
 		}
 	}

@@ -120,38 +120,55 @@ func checkFraction(p float64) error {
 	return nil
 }
 
-// percentileRow is the row of percentile_disc.
-func percentileRow(p float64, rows []int) int {
-	k := int(math.Ceil(p * float64(len(rows))))
-	return rows[max(k, 1)-1]
+// RankKernel computes an aggregate WITHIN GROUP from the values at a few places
+// of the ordered group, counted from 0 and over those that are not NULL. direct
+// is the direct argument, of which row i counts.
+type RankKernel struct {
+	// Places lists the places in a group of n whose values decide; none if the result
+	// is NULL or needs no value.
+	Places func(direct *columnar.Vec, i int, n int64) ([]int64, error)
+	// Value appends the result to out; vals are the values at Places.
+	Value func(c *AggregateCall, direct *columnar.Vec, i int, n int64, vals *columnar.Vec, out *columnar.Builder) error
 }
 
-func collectDisc(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
-	if lo == hi || args[0].Null(lo) {
+// Collect implements CollectKernel.
+func (k *RankKernel) Collect(_ *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
+	if lo == hi {
 		out.Null()
 		return nil
-	}
-	p := args[0].Float64s()[lo]
-	if err := checkFraction(p); err != nil {
-		return err
 	}
 	rows := notNull(args[1], lo, hi)
-	if len(rows) == 0 {
-		out.Null()
-		return nil
+	n := int64(len(rows))
+	places, err := k.Places(args[0], lo, n)
+	if err != nil {
+		return err
 	}
-	out.AppendFrom(args[1], percentileRow(p, rows))
-	return nil
+	at := make([]uint32, len(places))
+	for i, p := range places {
+		at[i] = uint32(rows[p])
+	}
+	return k.Value(c, args[0], lo, n, args[1].Gather(at), out)
 }
 
-// interpolate appends the value of percentile_cont to out.
-func interpolate(p float64, v *columnar.Vec, rows []int, out *columnar.Builder) error {
-	at := p * float64(len(rows)-1)
-	first, second := rows[int(math.Floor(at))], rows[int(math.Ceil(at))]
+// discPlace is the place of percentile_disc.
+func discPlace(places []int64, p float64, n int64) []int64 {
+	return append(places, max(int64(math.Ceil(p*float64(n))), 1)-1)
+}
+
+// contPlaces are the places between which percentile_cont interpolates.
+func contPlaces(places []int64, p float64, n int64) []int64 {
+	at := p * float64(n-1)
+	return append(places, int64(math.Floor(at)), int64(math.Ceil(at)))
+}
+
+// interpolate appends the value of percentile_cont to out: between values i and
+// i+1 of vals.
+func interpolate(p float64, n int64, vals *columnar.Vec, i int, out *columnar.Builder) error {
+	at := p * float64(n-1)
 	frac := at - math.Floor(at)
-	if v.Kind() == columnar.KindFixed16 {
-		lo, hi := v.U128s()[first], v.U128s()[second]
-		if first == second {
+	if vals.Kind() == columnar.KindFixed16 {
+		lo, hi := vals.U128s()[i], vals.U128s()[i+1]
+		if frac == 0 {
 			out.U128(lo)
 			return nil
 		}
@@ -170,8 +187,8 @@ func interpolate(p float64, v *columnar.Vec, rows []int, out *columnar.Builder) 
 		out.U128(sum)
 		return nil
 	}
-	lo, hi := v.Float64s()[first], v.Float64s()[second]
-	if first == second {
+	lo, hi := vals.Float64s()[i], vals.Float64s()[i+1]
+	if frac == 0 {
 		out.Float64(lo)
 	} else {
 		out.Float64(lo + frac*(hi-lo))
@@ -179,58 +196,100 @@ func interpolate(p float64, v *columnar.Vec, rows []int, out *columnar.Builder) 
 	return nil
 }
 
-func collectCont(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
-	if lo == hi || args[0].Null(lo) {
-		out.Null()
-		return nil
+// percentile is percentile_cont or percentile_disc of one fraction.
+func percentile(cont bool) *RankKernel {
+	return &RankKernel{
+		Places: func(direct *columnar.Vec, i int, n int64) ([]int64, error) {
+			if direct.Null(i) {
+				return nil, nil
+			}
+			p := direct.Float64s()[i]
+			switch err := checkFraction(p); {
+			case err != nil:
+				return nil, err
+			case n == 0:
+				return nil, nil
+			case cont:
+				return contPlaces(nil, p, n), nil
+			}
+			return discPlace(nil, p, n), nil
+		},
+		Value: func(_ *AggregateCall, direct *columnar.Vec, i int, n int64, vals *columnar.Vec, out *columnar.Builder) error {
+			switch {
+			case vals.Len() == 0:
+				out.Null()
+			case cont:
+				return interpolate(direct.Float64s()[i], n, vals, 0, out)
+			default:
+				out.AppendFrom(vals, 0)
+			}
+			return nil
+		},
 	}
-	p := args[0].Float64s()[lo]
-	if err := checkFraction(p); err != nil {
-		return err
-	}
-	rows := notNull(args[1], lo, hi)
-	if len(rows) == 0 {
-		out.Null()
-		return nil
-	}
-	return interpolate(p, args[1], rows, out)
 }
 
-// collectMany is percentile_cont or percentile_disc of an array of fractions.
-func collectMany(cont bool) CollectKernel {
-	return func(_ *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
-		rows := notNull(args[1], lo, hi)
-		if lo == hi || args[0].Null(lo) || len(rows) == 0 {
-			out.Null()
+// fractions are the elements of an array of fractions.
+func fractions(direct *columnar.Vec, i int) (types.Array, *columnar.Vec) {
+	a := types.ReadArray(direct.Bytes(i))
+	b := columnar.NewBuilder(columnar.KindFloat64, a.N)
+	a.AppendElems(b, 0, a.N)
+	return a, b.Build()
+}
+
+// percentiles is percentile_cont or percentile_disc of an array of fractions.
+func percentiles(cont bool) *RankKernel {
+	return &RankKernel{
+		Places: func(direct *columnar.Vec, i int, n int64) (places []int64, err error) {
+			if n == 0 || direct.Null(i) {
+				return nil, nil
+			}
+			_, ps := fractions(direct, i)
+			for k, p := range ps.Float64s() {
+				if ps.Null(k) {
+					continue
+				}
+				if err := checkFraction(p); err != nil {
+					return nil, err
+				}
+				if cont {
+					places = contPlaces(places, p, n)
+				} else {
+					places = discPlace(places, p, n)
+				}
+			}
+			return places, nil
+		},
+		Value: func(c *AggregateCall, direct *columnar.Vec, i int, n int64, vals *columnar.Vec, out *columnar.Builder) error {
+			if n == 0 || direct.Null(i) {
+				out.Null()
+				return nil
+			}
+			elem := c.Typ.OID.Elem()
+			a, ps := fractions(direct, i)
+			if a.N == 0 {
+				out.Extend(func(dst []byte) []byte { return types.AppendEmptyArray(dst, elem) })
+				return nil
+			}
+			elems := columnar.NewBuilder(types.Of(elem).Kind(), a.N)
+			at := 0
+			for k, p := range ps.Float64s() {
+				switch {
+				case ps.Null(k):
+					elems.Null()
+				case cont:
+					if err := interpolate(p, n, vals, at, elems); err != nil {
+						return err
+					}
+					at += 2
+				default:
+					elems.AppendFrom(vals, at)
+					at++
+				}
+			}
+			v := elems.Build()
+			out.Extend(func(dst []byte) []byte { return types.AppendArray(dst, elem, a.Dims[:a.NDim], v, 0, v.Len()) })
 			return nil
-		}
-		elem := c.Typ.OID.Elem()
-		a := types.ReadArray(args[0].Bytes(lo))
-		if a.N == 0 {
-			out.Extend(func(dst []byte) []byte { return types.AppendEmptyArray(dst, elem) })
-			return nil
-		}
-		fracs := columnar.NewBuilder(columnar.KindFloat64, a.N)
-		a.AppendElems(fracs, 0, a.N)
-		ps := fracs.Build()
-		vals := columnar.NewBuilder(types.Of(elem).Kind(), a.N)
-		for i, p := range ps.Float64s() {
-			if ps.Null(i) {
-				vals.Null()
-				continue
-			}
-			if err := checkFraction(p); err != nil {
-				return err
-			}
-			if !cont {
-				vals.AppendFrom(args[1], percentileRow(p, rows))
-			} else if err := interpolate(p, args[1], rows, vals); err != nil {
-				return err
-			}
-		}
-		v := vals.Build()
-		out.Extend(func(dst []byte) []byte { return types.AppendArray(dst, elem, a.Dims[:a.NDim], v, 0, v.Len()) })
-		return nil
+		},
 	}
 }
 
@@ -245,10 +304,13 @@ func init() {
 	collect("string_agg", false, true, types.Text, collectString, types.Text, types.Text)
 	collect("string_agg", false, true, types.Bytea, collectString, types.Bytea, types.Bytea)
 	collect("mode", true, false, anyElem, collectMode, anyElem)
-	collect("percentile_disc", true, false, anyElem, collectDisc, f8, anyElem)
-	collect("percentile_disc", true, false, anyArray, collectMany(false), f8s, anyElem)
-	collect("percentile_cont", true, false, f8, collectCont, f8, f8)
-	collect("percentile_cont", true, false, types.Interval, collectCont, f8, types.Interval)
-	collect("percentile_cont", true, false, f8s, collectMany(true), f8s, f8)
-	collect("percentile_cont", true, false, types.Of(types.OIDIntervalArray), collectMany(true), f8s, types.Interval)
+	ranks := func(name string, k *RankKernel, ret, direct, elem types.Type) {
+		RegisterAggregate(Aggregate{Name: name, Op: AggCollect, Args: []types.Type{direct, elem}, Ret: ret, Ordered: true, Collect: k.Collect, Ranks: k})
+	}
+	ranks("percentile_disc", percentile(false), anyElem, f8, anyElem)
+	ranks("percentile_disc", percentiles(false), anyArray, f8s, anyElem)
+	ranks("percentile_cont", percentile(true), f8, f8, f8)
+	ranks("percentile_cont", percentile(true), types.Interval, f8, types.Interval)
+	ranks("percentile_cont", percentiles(true), f8s, f8s, f8)
+	ranks("percentile_cont", percentiles(true), types.Of(types.OIDIntervalArray), f8s, types.Interval)
 }

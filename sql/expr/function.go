@@ -80,6 +80,9 @@ type Aggregate struct {
 	// Collect computes it over one ordered group, the rows lo to hi of args, and
 	// appends one value to out. Every aggregate has it.
 	Collect CollectKernel
+	// Ranks, if not nil, computes it from the values at a few places of the ordered
+	// group.
+	Ranks *RankKernel
 	// KeepNulls says that rows with NULL arguments count (array_agg, count(*)).
 	KeepNulls bool
 }

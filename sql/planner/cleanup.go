@@ -370,7 +370,7 @@ func (o *optimizer) cleanAggregate(r *plan.Aggregate) plan.Rel {
 		if len(r.Aggs) == 0 && o.rule("RemoveAggregate") {
 			return &plan.Constant{Rows: columnar.Batch{N: 1}}
 		}
-		return r
+		return o.splitRanks(r)
 	}
 	if isEmpty(r.Input) && o.rule("PropagateEmpty") {
 		return empty(r.Cols)
@@ -381,7 +381,11 @@ func (o *optimizer) cleanAggregate(r *plan.Aggregate) plan.Rel {
 	if out := o.keyedAggregate(r); out != nil {
 		return out
 	}
-	return o.dropConstantGroups(o.plainAggs(r))
+	out := o.dropConstantGroups(o.plainAggs(r))
+	if a, ok := out.(*plan.Aggregate); ok {
+		return o.splitRanks(a)
+	}
+	return out
 }
 
 // DropConstantGroups: group columns that are constant, or follow from the

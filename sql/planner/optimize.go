@@ -128,6 +128,6 @@ func Rules() []string {
 		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter", "SemiToInner",
 		"RemoveKeyedAggregate", "RemoveLeftJoin", "RemoveParentJoin", "RemoveProject", "RemoveSelfJoin", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
 		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
-		"SimplifyNullTest", "SinkSemiJoin", "WindowToAggregate", "WindowToTopK",
+		"SimplifyNullTest", "SinkSemiJoin", "SplitRanks", "WindowToAggregate", "WindowToTopK",
 	}
 }
