@@ -148,8 +148,8 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 		if last && nth > 1 {
 			return false // the row may be far ahead
 		}
-	case c.name == "nth_value" && !n.look(0, offsetRows(&f.start)+nth):
-		return false
+	case c.name == "nth_value" && !n.look(0, max(offsetRows(&f.start), 0)+nth):
+		return false // (a start that is cut off at the partition's begin is none before the row)
 	}
 	n.back = n.back || c.carries.backward()
 	n.forth = n.forth || c.carries.state() && !c.carries.backward()
