@@ -147,6 +147,8 @@ func native(a *plan.AggCall) bool {
 	switch a.Fn.Op {
 	case expr.AggCountStar, expr.AggBoolAnd, expr.AggBoolOr, expr.AggMin, expr.AggMax:
 		return true
+	case expr.AggFirst, expr.AggLast:
+		return len(a.OrderBy) > 0
 	case expr.AggBitwise:
 		return !a.Distinct || a.Fn.Name != "bit_xor"
 	case expr.AggCount:
@@ -183,6 +185,8 @@ func (g *grouping) lower(a *plan.AggCall) expr.Expr {
 		return g.sum(one, arg, a.Typ)
 	case expr.AggAvg:
 		return g.average(one, arg, a.Typ)
+	case expr.AggFirst, expr.AggLast:
+		return g.pick(one, a)
 	case expr.AggMin, expr.AggMax:
 		one.Distinct = false
 		one.Op = differential.AggMin
@@ -230,6 +234,17 @@ func (g *grouping) extreme(a differential.Agg, arg expr.Expr, t types.Type) expr
 	}
 	a.Arg = g.column(pack(arg))
 	return unpack(g.agg(a, types.Bytea), t)
+}
+
+// pick is first_value or last_value: the value behind the least or greatest key
+// of the call's order.
+func (g *grouping) pick(one differential.Agg, a *plan.AggCall) expr.Expr {
+	one.Op, one.Distinct = differential.AggMin, false
+	if a.Fn.Op == expr.AggLast {
+		one.Op = differential.AggMax
+	}
+	one.Arg = g.column(packOrdered(a.OrderBy, a.Args[0]))
+	return unpackOrdered(g.agg(one, types.Bytea), a.Typ)
 }
 
 // variance is one of the variance family: a final step over sums that the

@@ -13,6 +13,7 @@ type frames struct {
 	lo, hi     int
 	start, end []int // of row lo+i; end is exclusive
 	exclude    plan.FrameExclude
+	present    *present // of calls with IGNORE NULLS
 }
 
 // frames computes the frame of every row of a partition.
@@ -186,8 +187,72 @@ func (fr *frames) has(row, at int) bool {
 	return at < lo || at >= hi || at == keep
 }
 
+// present are the rows of a partition whose value is not NULL.
+type present struct {
+	lo     int
+	rows   []int
+	before []int // of each row of the partition, and of its end: how many there are before it
+}
+
+func findPresent(v *columnar.Vec, lo, hi int) *present {
+	p := &present{lo: lo, before: make([]int, hi-lo+1)}
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			p.rows = append(p.rows, i)
+		}
+		p.before[i-lo+1] = len(p.rows)
+	}
+	return p
+}
+
+// shifted is the present row that is off present rows away from a row, -1 if
+// there is none; 0 away it is the row itself.
+func (p *present) shifted(row int, off int64) int {
+	var at int64
+	switch {
+	case off == 0:
+		return row
+	case off < 0:
+		at = int64(p.before[row-p.lo]) + off
+	default:
+		at = int64(p.before[row-p.lo+1]) + off - 1
+	}
+	if at < 0 || at >= int64(len(p.rows)) {
+		return -1
+	}
+	return p.rows[at]
+}
+
+// within are the present rows in [s, e).
+func (p *present) within(s, e int) []int {
+	if e <= s {
+		return nil
+	}
+	return p.rows[p.before[s-p.lo]:p.before[e-p.lo]]
+}
+
+// nthPresent is nth (from the end: last) over rows whose value is not NULL.
+func (fr *frames) nthPresent(row int, n int64, fromEnd bool) int {
+	rows := fr.present.within(fr.start[row-fr.lo], fr.end[row-fr.lo])
+	for i := range rows {
+		at := rows[i]
+		if fromEnd {
+			at = rows[len(rows)-1-i]
+		}
+		if fr.exclude == plan.ExcludeNone || fr.has(row, at) {
+			if n--; n == 0 {
+				return at
+			}
+		}
+	}
+	return -1
+}
+
 // nth is the n-th row of the frame of row, -1 if it has fewer.
 func (fr *frames) nth(row int, n int64) int {
+	if fr.present != nil {
+		return fr.nthPresent(row, n, false)
+	}
 	s, e := fr.start[row-fr.lo], fr.end[row-fr.lo]
 	if fr.exclude == plan.ExcludeNone {
 		if n > int64(e-s) {
@@ -207,6 +272,9 @@ func (fr *frames) nth(row int, n int64) int {
 
 // last is the last row of the frame of row, -1 if it is empty.
 func (fr *frames) last(row int) int {
+	if fr.present != nil {
+		return fr.nthPresent(row, 1, true)
+	}
 	for at := fr.end[row-fr.lo] - 1; at >= fr.start[row-fr.lo]; at-- {
 		if fr.has(row, at) {
 			return at

@@ -2,9 +2,11 @@ package render
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -72,11 +74,112 @@ func evalUnpack(c *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *column
 		p := args[0].Bytes(i)
 		end := len(p) - 4
 		p = p[end-int(binary.BigEndian.Uint32(p[end:])) : end]
-		if kind == columnar.KindBytes {
-			b.Bytes(p)
-		} else { // the only fixed-width types with sort keys of their own are of 16 bytes
-			b.U128(columnar.U128{Hi: binary.NativeEndian.Uint64(p), Lo: binary.NativeEndian.Uint64(p[8:])})
-		}
+		appendValue(b, kind, p)
 	}
 	return b.Build()
+}
+
+// packOrdered puts a value behind a key whose byte order is the order of some
+// expressions. Neither is NULL as a whole.
+func packOrdered(order []plan.SortExpr, value expr.Expr) expr.Expr {
+	args := make([]expr.Expr, 0, len(order)+1)
+	for _, o := range order {
+		args = append(args, o.Expr)
+	}
+	f := &expr.Function{
+		Name: "pack ordered", Args: []types.Type{types.Of(types.OIDAny)}, Variadic: true, Ret: types.Bytea, Total: true,
+		Eval: func(c *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar.Vec {
+			return evalPackOrdered(order, c, args, n)
+		},
+	}
+	return &expr.Call{Fn: f, Args: append(args, value), Typ: types.Bytea}
+}
+
+func evalPackOrdered(order []plan.SortExpr, c *expr.Call, args []*columnar.Vec, n int) *columnar.Vec {
+	b := columnar.NewBuilder(columnar.KindBytes, n)
+	value := args[len(order)]
+	for i := range n {
+		b.Extend(func(dst []byte) []byte {
+			for k, o := range order {
+				// 0, 1, 2: NULLs first, a value, NULLs last.
+				switch {
+				case !args[k].Null(i):
+					dst = append(dst, 1)
+				case o.NullsFirst:
+					dst = append(dst, 0)
+					continue
+				default:
+					dst = append(dst, 2)
+					continue
+				}
+				at := len(dst)
+				dst = types.AppendSortKey(dst, c.Args[k].Type(), args[k], i)
+				if o.Desc {
+					for j := at; j < len(dst); j++ {
+						dst[j] = ^dst[j]
+					}
+				}
+			}
+			at := len(dst)
+			if value.Null(i) {
+				dst = append(dst, 1)
+			} else {
+				dst = appendRaw(append(dst, 0), value, i)
+			}
+			return binary.BigEndian.AppendUint32(dst, uint32(len(dst)-at))
+		})
+	}
+	return b.Build()
+}
+
+// unpackOrdered is the value of type t that packOrdered put there.
+func unpackOrdered(e expr.Expr, t types.Type) expr.Expr {
+	return &expr.Call{Fn: unpackOrderedFunc, Args: []expr.Expr{e}, Typ: t}
+}
+
+var unpackOrderedFunc = &expr.Function{
+	Name: "unpack ordered", Args: []types.Type{types.Bytea}, Ret: types.Of(types.OIDAnyElement),
+	Strict: true, Total: true, Eval: evalUnpackOrdered,
+}
+
+func evalUnpackOrdered(c *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar.Vec {
+	kind := c.Typ.Kind()
+	b := columnar.NewBuilder(kind, n)
+	for i := range n {
+		if args[0].Null(i) {
+			b.Null()
+			continue
+		}
+		p := args[0].Bytes(i)
+		end := len(p) - 4
+		p = p[end-int(binary.BigEndian.Uint32(p[end:])) : end]
+		if p[0] != 0 {
+			b.Null()
+			continue
+		}
+		appendValue(b, kind, p[1:])
+	}
+	return b.Build()
+}
+
+// appendValue appends what appendRaw made of a value.
+func appendValue(b *columnar.Builder, kind columnar.Kind, p []byte) {
+	switch kind {
+	case columnar.KindBool:
+		b.Bool(p[0] != 0)
+	case columnar.KindInt16:
+		b.Int16(int16(binary.NativeEndian.Uint16(p)))
+	case columnar.KindInt32:
+		b.Int32(int32(binary.NativeEndian.Uint32(p)))
+	case columnar.KindInt64:
+		b.Int64(int64(binary.NativeEndian.Uint64(p)))
+	case columnar.KindFloat32:
+		b.Float32(math.Float32frombits(binary.NativeEndian.Uint32(p)))
+	case columnar.KindFloat64:
+		b.Float64(math.Float64frombits(binary.NativeEndian.Uint64(p)))
+	case columnar.KindFixed16:
+		b.U128(columnar.U128{Hi: binary.NativeEndian.Uint64(p), Lo: binary.NativeEndian.Uint64(p[8:])})
+	default:
+		b.Bytes(p)
+	}
 }

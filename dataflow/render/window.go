@@ -50,7 +50,7 @@ func (b *builder) window(r *plan.Window) coll {
 
 // windowCall places what one call reads, and resolves its frame.
 func (b *builder) windowCall(g *grouping, r *plan.Window, c *plan.WindowCall) *windowCall {
-	w := &windowCall{name: c.Name, agg: c.Agg, typ: c.Typ, argTypes: exprTypes(c.Args), filter: -1}
+	w := &windowCall{name: c.Name, agg: c.Agg, typ: c.Typ, argTypes: exprTypes(c.Args), filter: -1, ignoreNulls: c.IgnoreNulls}
 	for _, e := range c.Args {
 		w.args = append(w.args, g.column(e))
 	}
@@ -182,6 +182,8 @@ type windowCall struct {
 	filter   int
 	frame    frame
 	typ      types.Type
+	// ignoreNulls says that rows whose first argument is NULL are passed over.
+	ignoreNulls bool
 
 	index   int // among the calls
 	carries carried
@@ -455,6 +457,10 @@ func (p *partitions) shift(c *windowCall, dir int64) *columnar.Vec {
 	v := p.cols[c.args[0]]
 	b := columnar.NewBuilder(c.typ.Kind(), p.n)
 	p.each(func(lo, hi int) {
+		var some *present
+		if c.ignoreNulls {
+			some = findPresent(v, lo, hi)
+		}
 		for i := lo; i < hi; i++ {
 			off := int64(1)
 			if len(c.args) > 1 {
@@ -466,6 +472,9 @@ func (p *partitions) shift(c *windowCall, dir int64) *columnar.Vec {
 				off = integer(o, i)
 			}
 			at := int64(i) + dir*off
+			if some != nil {
+				at = int64(some.shifted(i, dir*off))
+			}
 			switch {
 			case at >= int64(lo) && at < int64(hi):
 				b.AppendFrom(v, int(at))
@@ -493,6 +502,9 @@ func (p *partitions) pick(c *windowCall) *columnar.Vec {
 	b := columnar.NewBuilder(c.typ.Kind(), p.n)
 	p.each(func(lo, hi int) {
 		fr := p.frames(&c.frame, lo, hi)
+		if c.ignoreNulls {
+			fr.present = findPresent(v, lo, hi)
+		}
 		for i := lo; i < hi; i++ {
 			at, ok := -1, true
 			switch c.name {

@@ -69,6 +69,9 @@ func (n *windowNeeds) look(before, after int64) bool {
 const maxLook = 1 << 12
 
 func (n *windowNeeds) add(c *windowCall, p *plan.WindowCall) bool {
+	if c.ignoreNulls && (c.name == "lag" || c.name == "lead") {
+		return false // the row may be far away
+	}
 	switch c.name {
 	case "lag", "lead":
 		off, ok := int64(1), true
@@ -128,6 +131,9 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 		if first || last {
 			return false
 		}
+	}
+	if c.ignoreNulls && (first || last) {
+		return false
 	}
 	nth := int64(1)
 	if c.name == "nth_value" {

@@ -138,13 +138,24 @@ var moderate = map[types.OID][]string{
 	types.OIDInterval: {"0", "1 day", "-1 day", "1 mon", "1 year 2 mons 3 days 04:05:06.789", "-1 year 2 days", "24:00:00", "-00:00:01"},
 }
 
+// notInPostgres tells the aggregates that PostgreSQL 15 does not have.
+func notInPostgres(a *Aggregate) bool {
+	switch a.Name {
+	case "first_value", "last_value", "arg_min", "arg_max", "approx_percentile", "approx_count_distinct":
+		return true
+	case "min", "max":
+		return a.Args[0].OID == types.OIDBytea
+	}
+	return false
+}
+
 func TestAggregatesAgainstPostgres(t *testing.T) {
 	s := oracle.Connect(t)
 	t.Logf("-seed=%d", *seed)
 	r := rand.New(rand.NewSource(*seed))
 	x := NewEval(testContext())
 	for a := range AllAggregates() {
-		if *only != "" && a.Name != *only || strings.Contains(a.Name, "json") {
+		if *only != "" && a.Name != *only || strings.Contains(a.Name, "json") || notInPostgres(a) {
 			continue
 		}
 		var sqls, gots []string

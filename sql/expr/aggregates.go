@@ -40,7 +40,7 @@ func registerSums() {
 func registerExtremes() {
 	for _, t := range []types.Type{
 		types.Int2, types.Int4, types.Int8, types.Oid, types.Float4, types.Float8, types.Numeric, types.Date, types.Time,
-		types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Interval, types.Text, types.BPChar, types.Of(types.OIDAnyArray), types.Of(types.OIDMoney),
+		types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Interval, types.Text, types.BPChar, types.Bytea, types.Of(types.OIDAnyArray), types.Of(types.OIDMoney),
 		types.Of(types.OIDAnyEnum), types.Of(types.OIDPgLSN), types.Of(types.OIDXid8),
 	} {
 		for _, max := range []bool{false, true} {

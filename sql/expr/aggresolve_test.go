@@ -17,7 +17,7 @@ func TestAggregateResolution(t *testing.T) {
 	r := rand.New(rand.NewSource(*seed))
 	bad := 0
 	for a := range AllAggregates() {
-		if a.Ordered || len(a.Args) == 0 || Newer(a.Name) {
+		if a.Ordered || len(a.Args) == 0 || Newer(a.Name) || notInPostgres(a) {
 			continue
 		}
 		for range *many {
@@ -29,6 +29,9 @@ func TestAggregateResolution(t *testing.T) {
 					e, err := Coerce(args[i].e, typ, CastExplicit, 0)
 					args[i] = term{sql: "NULL::" + typ.String(), e: e, err: err}
 				}
+			}
+			if (a.Name == "min" || a.Name == "max") && strings.Contains(args[0].sql, "bytea") {
+				continue // of PostgreSQL 18
 			}
 			c := term{sql: a.Name + "(" + list(args) + ")"}
 			es, err := exprs(args)

@@ -34,7 +34,7 @@ func Equal(a, b Expr) bool {
 		return ok && a.Index == b.Index && a.Depth == b.Depth
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && a.Fn == b.Fn && a.Variadic == b.Variadic && equalAll(a.Args, b.Args)
+		return ok && (a.Fn == b.Fn || sameLambda(a.Fn, b.Fn)) && a.Variadic == b.Variadic && equalAll(a.Args, b.Args)
 	case *Logic:
 		b, ok := b.(*Logic)
 		return ok && a.And == b.And && equalAll(a.Args, b.Args)
@@ -179,4 +179,9 @@ func (h *hasher) expr(e Expr) {
 		h.word(uint64(e.Op))
 	}
 	Children(e, h.expr)
+}
+
+// sameLambda reports whether two functions apply the same lambda.
+func sameLambda(a, b *Function) bool {
+	return a.Lambda != nil && b.Lambda != nil && a.Name == b.Name && Equal(a.Lambda.Body, b.Lambda.Body)
 }

@@ -30,6 +30,9 @@ type Function struct {
 	Operator   bool // registered under an operator symbol
 	// Internal says that the function is streamdb's own: the planner's helpers.
 	Internal bool
+	// Lambda is what a function that applies one applies; such a function is made
+	// for its call.
+	Lambda *Lambda
 	// Postfix says that the operator is printed after its argument (IS TRUE).
 	Postfix bool
 	// Relabel says that the result is the argument under another type of the
@@ -115,6 +118,8 @@ const (
 	AggBoolOr
 	AggVariance // var_pop, var_samp, stddev_pop, stddev_samp, covar_*, corr, regr_*: by Name
 	AggBitwise  // bit_and, bit_or, bit_xor: by Name
+	AggFirst    // first_value in the call's order; NULLs count
+	AggLast     // last_value
 	AggCollect  // array_agg, string_agg, json[b]_agg, json[b]_object_agg, mode, percentile_*: needs the ordered group
 )
 

@@ -328,8 +328,10 @@ func init() {
 func allFunctions() []*Function {
 	var out []*Function
 	for name, fs := range registry.funcs {
-		if !notCompared[name] {
-			out = append(out, fs...)
+		for _, f := range fs {
+			if !notCompared[name] && !ownFunctions[name] && !ownFunctions[fmt.Sprint(name, " ", f.Args[:min(len(f.Args), 1)], len(f.Args))] {
+				out = append(out, f)
+			}
 		}
 	}
 	for _, fs := range registry.ops {
@@ -344,6 +346,21 @@ func allFunctions() []*Function {
 	})
 	return out
 }
+
+// ownFunctions are those that PostgreSQL 15 does not have, by name or by name,
+// first argument and number of arguments; TestOwnFunctions tests them.
+var ownFunctions = func() map[string]bool {
+	out := map[string]bool{
+		fmt.Sprint("array_length ", []types.Type{types.Of(types.OIDAnyArray)}, 1): true,
+		fmt.Sprint("reverse ", []types.Type{types.Bytea}, 1):                      true,
+	}
+	for _, name := range strings.Fields(`array_contained array_contains array_distinct array_except array_flatten array_intersect
+		array_is_intersect array_is_overlap array_join array_max array_min array_overlaps array_reverse array_sort array_sum array_union
+		coth crc32 crc32c gamma lgamma`) {
+		out[name] = true
+	}
+	return out
+}()
 
 func TestFunctionsAgainstPostgres(t *testing.T) {
 	s := oracle.Connect(t)

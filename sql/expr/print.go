@@ -176,6 +176,8 @@ func (p *printer) call(c *Call) {
 		p.WriteString("(" + c.Fn.Name + " ")
 		p.expr(c.Args[0])
 		p.WriteByte(')')
+	case c.Fn.Lambda != nil:
+		p.lambda(c)
 	case c.Fn.Name == "subscript" || c.Fn.Name == "slice":
 		p.subscript(c)
 	default:
@@ -276,4 +278,20 @@ func ConstOf(t types.Type, v *columnar.Vec, i int) *Const {
 	b := columnar.NewBuilder(v.Kind(), 1)
 	b.AppendFrom(v, i)
 	return &Const{Val: b.Build(), Typ: t}
+}
+
+// lambda prints a call that applies a lambda.
+func (p *printer) lambda(c *Call) {
+	l := c.Fn.Lambda
+	p.WriteString(c.Fn.Name + "(")
+	p.expr(c.Args[0])
+	p.WriteString(", |" + strings.Join(l.Params, ", ") + "| ")
+	inner := printer{column: func(col *Column) string {
+		if col.Index < len(l.Params) {
+			return QuoteIdent(l.Params[col.Index])
+		}
+		return String(c.Args[1+col.Index-len(l.Params)], p.column)
+	}}
+	inner.expr(l.Body)
+	p.WriteString(inner.String() + ")")
 }

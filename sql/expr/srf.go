@@ -15,69 +15,100 @@ const maxSeries = 1 << 26
 var errSeriesLong = pgerror.New(pgerror.ProgramLimitExceeded, "generate_series gives more than %d rows in one call", maxSeries)
 
 // seriesInt is generate_series of integers; it stops where the next value would
-// overflow.
-func seriesInt[T integer](_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
-	a := Args(args)
-	start, stop, step := Arg[T](a, 0, i), Arg[T](a, 1, i), T(1)
-	if len(args) == 3 {
-		step = Arg[T](a, 2, i)
-	}
-	if step == 0 {
-		return 0, errStepZero
-	}
-	n := 0
-	for v := start; step > 0 && v <= stop || step < 0 && v >= stop; n++ {
-		if n >= maxSeries {
-			return n, errSeriesLong
+// overflow. Exclusive, it is range(): the stop is not part of it.
+func seriesInt[T integer](exclusive bool) TableKernel {
+	return func(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+		a := Args(args)
+		start, stop, step := Arg[T](a, 0, i), Arg[T](a, 1, i), T(1)
+		if len(args) == 3 {
+			step = Arg[T](a, 2, i)
 		}
-		columnar.Append(out[0], v)
-		next := v + step
-		if (next^v)&(next^step) < 0 {
-			return n + 1, nil
+		if step == 0 {
+			return 0, errStepZero
 		}
-		v = next
+		n := 0
+		for v := start; step > 0 && v <= stop || step < 0 && v >= stop; n++ {
+			if exclusive && v == stop {
+				return n, nil
+			}
+			if n >= maxSeries {
+				return n, errSeriesLong
+			}
+			columnar.Append(out[0], v)
+			next := v + step
+			if (next^v)&(next^step) < 0 {
+				return n + 1, nil
+			}
+			v = next
+		}
+		return n, nil
 	}
-	return n, nil
 }
 
-func seriesNumeric(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
-	a := Args(args)
-	step := decimal.AppendInt64(nil, 1)
-	if len(args) == 3 {
-		step = a.Bytes(2, i)
-	}
-	for k, v := range [][]byte{a.Bytes(0, i), a.Bytes(1, i), step} {
-		what := [...]string{"start value", "stop value", "step size"}[k]
-		switch {
-		case decimal.IsNaN(v):
-			return 0, pgerror.New(pgerror.InvalidParameterValue, "%s cannot be NaN", what)
-		case decimal.IsInf(v):
-			return 0, pgerror.New(pgerror.InvalidParameterValue, "%s cannot be infinity", what)
+func seriesNumeric(exclusive bool) TableKernel {
+	return func(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+		a := Args(args)
+		step := decimal.AppendInt64(nil, 1)
+		if len(args) == 3 {
+			step = a.Bytes(2, i)
+		}
+		for k, v := range [][]byte{a.Bytes(0, i), a.Bytes(1, i), step} {
+			what := [...]string{"start value", "stop value", "step size"}[k]
+			switch {
+			case decimal.IsNaN(v):
+				return 0, pgerror.New(pgerror.InvalidParameterValue, "%s cannot be NaN", what)
+			case decimal.IsInf(v):
+				return 0, pgerror.New(pgerror.InvalidParameterValue, "%s cannot be infinity", what)
+			}
+		}
+		sign := decimal.Sign(step)
+		if sign == 0 {
+			return 0, errStepZero
+		}
+		n := 0
+		stop := a.Bytes(1, i)
+		for v := a.Bytes(0, i); ; n++ {
+			if c := decimal.Compare(v, stop) * sign; c > 0 || exclusive && c == 0 {
+				return n, nil
+			}
+			if n >= maxSeries {
+				return n, errSeriesLong
+			}
+			out[0].Bytes(v)
+			next, err := decimal.Add(nil, v, step)
+			if err != nil {
+				return n + 1, err
+			}
+			v = next
 		}
 	}
-	sign := decimal.Sign(step)
-	if sign == 0 {
-		return 0, errStepZero
-	}
-	n := 0
-	stop := a.Bytes(1, i)
-	for v := a.Bytes(0, i); decimal.Compare(v, stop)*sign <= 0; n++ {
-		if n >= maxSeries {
-			return n, errSeriesLong
-		}
-		out[0].Bytes(v)
-		next, err := decimal.Add(nil, v, step)
-		if err != nil {
-			return n + 1, err
-		}
-		v = next
-	}
-	return n, nil
 }
 
-// seriesTime is generate_series of timestamps.
-func seriesTime(add func(x *Eval, ts int64, step columnar.U128) (int64, *pgerror.Error)) TableKernel {
+// stepTime adds an interval to a timestamp.
+type stepTime = func(x *Eval, ts int64, step columnar.U128) (int64, *pgerror.Error)
+
+// zonedStep adds in the time zone that the fourth argument names.
+func zonedStep(a Args, i int) (stepTime, error) {
+	loc, err := types.ParseZone(string(a.Bytes(3, i)))
+	if err != nil {
+		return nil, err
+	}
+	return func(_ *Eval, ts int64, step columnar.U128) (int64, *pgerror.Error) {
+		return AddIntervalTZ(ts, types.UnpackInterval(step), loc)
+	}, nil
+}
+
+// seriesTime is generate_series of timestamps; without add it is that in a
+// time zone that is an argument.
+func seriesTime(add stepTime, exclusive bool) TableKernel {
 	return func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+		add := add
+		if add == nil {
+			var err error
+			if add, err = zonedStep(Args(args), i); err != nil {
+				return 0, err
+			}
+		}
 		a := Args(args)
 		start, stop, step := a.Int64(0, i), a.Int64(1, i), Arg[columnar.U128](a, 2, i)
 		sign := types.CompareInterval(types.UnpackInterval(step), types.Span{})
@@ -91,6 +122,9 @@ func seriesTime(add func(x *Eval, ts int64, step columnar.U128) (int64, *pgerror
 		}
 		n := 0
 		for v := start; sign > 0 && v <= stop || sign < 0 && v >= stop; n++ {
+			if exclusive && v == stop {
+				return n, nil
+			}
 			out[0].Int64(v)
 			next, err := add(x, v, step)
 			if err != nil {
@@ -133,23 +167,21 @@ func expandArray(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) 
 
 func init() {
 	type ts = []types.Type
-	series := func(t types.Type, k TableKernel) {
-		for _, args := range []ts{{t, t}, {t, t, t}} {
-			RegisterTableFunction(TableFunction{Name: "generate_series", Args: args, Cols: ts{t}, Names: []string{"generate_series"}, Strict: true, Eval: k})
+	for name, exclusive := range map[string]bool{"generate_series": false, "range": true} {
+		add := func(t types.Type, v Volatility, k TableKernel, args ts) {
+			RegisterTableFunction(TableFunction{Name: name, Args: args, Cols: ts{t}, Names: []string{name}, Strict: true, Volatility: v, Eval: k})
 		}
-	}
-	series(types.Int4, seriesInt[int32])
-	series(types.Int8, seriesInt[int64])
-	series(types.Numeric, seriesNumeric)
-	for _, t := range (ts{types.Timestamp, types.TimestampTZ}) {
-		k, v := seriesTime(timestampPlus), Immutable
-		if t == types.TimestampTZ {
-			k, v = seriesTime(timestampTZPlus), Stable
+		series := func(t types.Type, k TableKernel) {
+			add(t, Immutable, k, ts{t, t})
+			add(t, Immutable, k, ts{t, t, t})
 		}
-		RegisterTableFunction(TableFunction{
-			Name: "generate_series", Args: ts{t, t, types.Interval}, Cols: ts{t}, Names: []string{"generate_series"},
-			Strict: true, Volatility: v, Eval: k,
-		})
+		series(types.Int4, seriesInt[int32](exclusive))
+		series(types.Int8, seriesInt[int64](exclusive))
+		series(types.Numeric, seriesNumeric(exclusive))
+		naive, zoned := types.Timestamp, types.TimestampTZ
+		add(naive, Immutable, seriesTime(timestampPlus, exclusive), ts{naive, naive, types.Interval})
+		add(zoned, Stable, seriesTime(timestampTZPlus, exclusive), ts{zoned, zoned, types.Interval})
+		add(zoned, Stable, seriesTime(nil, exclusive), ts{zoned, zoned, types.Interval, types.Text})
 	}
 	arr := types.Of(types.OIDAnyArray)
 	for _, args := range []ts{{arr, types.Int4}, {arr, types.Int4, types.Bool}} {

@@ -1,31 +1,55 @@
 package parser
 
 import (
-	"strconv"
+	"errors"
+	"sort"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	pgparser "github.com/pganalyze/pg_query_go/v6/parser"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
-// Queries may have two clauses that PostgreSQL's grammar does not know:
+// Statements may have what PostgreSQL's grammar does not know:
 //
 //	WITH MUTUALLY RECURSIVE [(limit)] name (column type, …) AS (query), …
 //	SELECT … QUALIFY condition …
+//	SELECT * EXCEPT (column, …)
+//	query UNION … CORRESPONDING [BY (column, …)] query
+//	f(x IGNORE NULLS) OVER …, f(x) IGNORE NULLS OVER …
+//	AGGREGATE:f(x ORDER BY …)
+//	f(a, |x, y| expression)
+//	ARRAY[…][subscript]
+//	MAP {key: value, …}
+//	the types struct<name type, …> and map(type, type)
 //
-// They are blanked out of the text, which PostgreSQL's grammar then parses with
-// all positions as they were, and added to the tree where it has room:
+// They are edited out of the text, or into something that PostgreSQL's grammar
+// can parse. Its tree is given the positions of the text as it was, and what was
+// edited out is added where the tree has room:
 //
 //   - the types of columns as CommonTableExpr.Ctecoltypes; the limit, as an
 //     integer each, as Ctecoltypmods of the first item;
 //   - the condition of QUALIFY as an operand of HAVING, a call of a function
-//     whose name no SQL can spell.
+//     whose name no SQL can spell;
+//   - the columns of EXCEPT as ResTarget.Indirection;
+//   - CORRESPONDING as SelectStmt.WindowClause of the set operation: a marker,
+//     then the names;
+//   - IGNORE NULLS as a schema of the function's name; a lambda as a call of a
+//     marker, of the parameters' names and the expression;
+//   - a type as TypeName.Names with a marker, and its parts as Typmods.
 
-// QualifyMarker is the name of the function that marks QUALIFY's condition.
-const QualifyMarker = "\x00qualify"
+// The markers are names that no SQL can spell.
+const (
+	QualifyMarker       = "\x00qualify"
+	CorrespondingMarker = "\x00corresponding"
+	IgnoreNullsMarker   = "\x00ignore nulls"
+	LambdaMarker        = "\x00lambda"
+	StructMarker        = "\x00struct"
+	MapMarker           = "\x00map"
+)
 
 // The kinds of limits of WITH MUTUALLY RECURSIVE, the first of Ctecoltypmods.
 const (
@@ -33,13 +57,23 @@ const (
 	LimitFails   = 2
 )
 
-// dialect is the extra clauses of a text.
+// dialect is the extra clauses of a text, by the positions of what they belong to.
 type dialect struct {
 	text  string
-	blank []byte
+	edits []edit
 	items map[int32]*mutualItem
-	quals map[int32]*pg.Node // by the position of the select list
+	quals map[int32]*pg.Node   // by the position of the select list
+	stars map[int32][]*pg.Node // EXCEPT, by the position of its target
+	sets  map[int32][]*pg.Node // CORRESPONDING, by the position of the right query's first target
+	calls map[int32]*callMark  // by the position of the function's name
+	types []*pg.TypeName
 	err   *pgerror.Error
+}
+
+// edit replaces text[start:end].
+type edit struct {
+	start, end int
+	with       string
 }
 
 // mutualItem is an item of WITH MUTUALLY RECURSIVE.
@@ -48,30 +82,146 @@ type mutualItem struct {
 	limit []*pg.Node
 }
 
-// parseDialect parses a text that PostgreSQL's grammar refuses, if it has
-// clauses of ours; ok tells.
-func parseDialect(text string) (stmts []*pg.Node, ok bool, err error) {
-	lower := strings.ToLower(text)
-	if !strings.Contains(lower, "mutually") && !strings.Contains(lower, "qualify") {
-		return nil, false, nil
+// callMark is what was said in a function call.
+type callMark struct {
+	ignoreNulls, aggregate bool
+	lambdas                map[int][]string // parameters, by the number of the argument
+}
+
+// needsDialect reports whether a text may have what PostgreSQL's grammar would
+// take for something else.
+func needsDialect(text string) bool {
+	return strings.IndexByte(text, '|') >= 0 && lambdaLike(text) || containsFold(text, "map")
+}
+
+// lambdaLike reports whether a bar follows a comma or a parenthesis.
+func lambdaLike(text string) bool {
+	for i := strings.IndexByte(text, '|'); i >= 0; {
+		before := strings.TrimRight(text[:i], " \t\r\n")
+		if before != "" && (before[len(before)-1] == ',' || before[len(before)-1] == '(') {
+			return true
+		}
+		next := strings.IndexByte(text[i+1:], '|')
+		if next < 0 {
+			return false
+		}
+		i += 1 + next
 	}
-	d := &dialect{text: text, blank: []byte(text), items: map[int32]*mutualItem{}, quals: map[int32]*pg.Node{}}
+	return false
+}
+
+// containsFold is strings.Contains of a lower-case word in text of any case.
+func containsFold(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseDialect parses a text that has clauses of ours; ok tells whether it has.
+func parseDialect(text string) (stmts []*pg.Node, ok bool, err error) {
+	d := &dialect{
+		text: text, items: map[int32]*mutualItem{}, quals: map[int32]*pg.Node{},
+		stars: map[int32][]*pg.Node{}, sets: map[int32][]*pg.Node{}, calls: map[int32]*callMark{},
+	}
 	d.scan()
 	if d.err != nil {
 		return nil, true, d.err
 	}
-	if len(d.items) == 0 && len(d.quals) == 0 {
+	if len(d.edits) == 0 {
 		return nil, false, nil
 	}
-	res, err := pg.Parse(string(d.blank))
+	edited := d.apply()
+	res, err := pg.Parse(edited)
 	if err != nil {
-		return nil, true, err
+		return nil, true, d.moved(edited, err)
 	}
 	for _, st := range res.Stmts {
 		d.attach(st.Stmt.ProtoReflect())
+		if d.err != nil {
+			return nil, true, d.err
+		}
 		stmts = append(stmts, st.Stmt)
 	}
 	return stmts, true, nil
+}
+
+// replace edits text[start:end].
+func (d *dialect) replace(start, end int, with string) {
+	d.edits = append(d.edits, edit{start, end, with})
+}
+
+// erase blanks a part of the text out.
+func (d *dialect) erase(lo, hi int) {
+	blank := []byte(d.text[lo:hi])
+	for i, c := range blank {
+		if c != '\n' {
+			blank[i] = ' '
+		}
+	}
+	d.replace(lo, hi, string(blank))
+}
+
+// apply makes the edited text. Edits inside of others are dropped.
+func (d *dialect) apply() string {
+	sort.SliceStable(d.edits, func(i, j int) bool {
+		a, b := d.edits[i], d.edits[j]
+		return a.start < b.start || a.start == b.start && a.end > b.end
+	})
+	var b strings.Builder
+	at, kept := 0, d.edits[:0]
+	for _, e := range d.edits {
+		if e.start < at {
+			continue
+		}
+		b.WriteString(d.text[at:e.start])
+		b.WriteString(e.with)
+		at = e.end
+		kept = append(kept, e)
+	}
+	d.edits = kept
+	b.WriteString(d.text[at:])
+	return b.String()
+}
+
+// original is the offset in the text of an offset in the edited text.
+func (d *dialect) original(at int) int {
+	shift := 0 // of the edited text against the text
+	for _, e := range d.edits {
+		start := e.start + shift
+		if at < start {
+			break
+		}
+		if at < start+len(e.with) {
+			if len(e.with) == e.end-e.start {
+				return at - shift
+			}
+			return e.start
+		}
+		shift += len(e.with) - (e.end - e.start)
+	}
+	return at - shift
+}
+
+// moved gives an error of the edited text its place in the text.
+func (d *dialect) moved(edited string, err error) error {
+	var e *pgparser.Error
+	if !errors.As(err, &e) || e.Cursorpos <= 0 {
+		return err
+	}
+	at := len(edited)
+	n := 0
+	for i := range edited {
+		if n++; n == e.Cursorpos {
+			at = i
+			break
+		}
+	}
+	out := *e
+	out.Cursorpos = Position(d.text, d.original(at))
+	return &out
 }
 
 // scan finds the clauses.
@@ -86,19 +236,43 @@ func (d *dialect) scan() {
 		}
 	}
 	for i, t := range toks {
-		if d.err != nil {
-			return
-		}
-		if t.kind != tokWord {
-			continue
-		}
 		switch {
-		case t.val == "mutually" && i > 0 && isWord(toks[i-1], "with") && isWord(toks[i+1], "recursive"):
-			d.erase(t.start, t.end)
-			d.mutual(toks, i+2)
-		case t.val == "qualify":
-			d.qualify(toks, i)
+		case d.err != nil:
+			return
+		case t.kind == tokWord:
+			d.word(toks, i)
+		case t.kind == tokOp && t.val[0] == '|' && i > 0 && (isOp(toks[i-1], "(") || isOp(toks[i-1], ",")):
+			d.lambda(toks, i)
 		}
+	}
+}
+
+// word looks for a clause that begins with a word.
+func (d *dialect) word(toks []token, i int) {
+	t := toks[i]
+	switch {
+	case t.val == "mutually" && i > 0 && isWord(toks[i-1], "with") && isWord(toks[i+1], "recursive"):
+		d.erase(t.start, t.end)
+		d.mutual(toks, i+2)
+	case t.val == "qualify":
+		d.qualify(toks, i)
+	case t.val == "except" && i > 0 && isOp(toks[i-1], "*") && isOp(toks[i+1], "("):
+		d.exceptColumns(toks, i)
+	case t.val == "corresponding":
+		d.corresponding(toks, i)
+	case (t.val == "ignore" || t.val == "respect") && isWord(toks[i+1], "nulls"):
+		d.nullTreatment(toks, i)
+	case t.val == "aggregate" && isOp(toks[i+1], ":") && toks[i+2].kind == tokWord:
+		d.erase(t.start, toks[i+1].end)
+		d.mark(toks[i+2].start).aggregate = true
+	case t.val == "array" && isOp(toks[i+1], "["):
+		d.subscripted(toks, i)
+	case t.val == "map" && isOp(toks[i+1], "{"):
+		d.mapLiteral(toks, i)
+	case t.val == "struct" && toks[i+1].kind == tokOp && toks[i+1].val[0] == '<' && !d.inside(t.start):
+		d.structType(toks, i)
+	case t.val == "map" && isOp(toks[i+1], "(") && i > 0 && startsType(toks[i-1]) && !d.inside(t.start):
+		d.mapType(toks, i)
 	}
 }
 
@@ -106,13 +280,14 @@ func isWord(t token, val string) bool { return t.kind == tokWord && t.val == val
 
 func isOp(t token, val string) bool { return t.kind == tokOp && t.val == val }
 
-// erase blanks a part of the text out.
-func (d *dialect) erase(lo, hi int) {
-	for i := lo; i < hi; i++ {
-		if d.blank[i] != '\n' {
-			d.blank[i] = ' '
+// inside reports whether an edit covers a place.
+func (d *dialect) inside(at int) bool {
+	for _, e := range d.edits {
+		if e.start <= at && at < e.end {
+			return true
 		}
 	}
+	return false
 }
 
 func (d *dialect) fail(at int, format string, args ...any) {
@@ -121,7 +296,7 @@ func (d *dialect) fail(at int, format string, args ...any) {
 	}
 }
 
-// close is the index of the parenthesis that closes the one at i.
+// closeParen is the index of the parenthesis that closes the one at i.
 func closeParen(toks []token, i int) int {
 	depth := 0
 	for ; i < len(toks)-1; i++ {
@@ -136,192 +311,15 @@ func closeParen(toks []token, i int) int {
 	return i
 }
 
-// mutual reads the limit and the items that follow WITH MUTUALLY RECURSIVE.
-func (d *dialect) mutual(toks []token, i int) {
-	var limit []*pg.Node
-	if isOp(toks[i], "(") {
-		end := closeParen(toks, i)
-		limit = d.limit(toks[i+1 : end])
-		d.erase(toks[i].start, toks[end].end)
-		i = end + 1
-	}
-	for {
-		name := toks[i]
-		if !isOp(toks[i+1], "(") {
-			d.fail(toks[i+1].start, "WITH MUTUALLY RECURSIVE needs the columns of \"%s\" and their types", name.val)
-			return
-		}
-		end := closeParen(toks, i+1)
-		item := &mutualItem{limit: limit}
-		limit = nil
-		d.items[int32(name.start)] = item
-		d.columns(toks[i+2:end], toks[end], item)
-		// AS (query), and on to the next item.
-		i = end + 1
-		for i < len(toks)-1 && !isOp(toks[i], "(") {
-			i++
-		}
-		i = closeParen(toks, i) + 1
-		if i >= len(toks)-1 || !isOp(toks[i], ",") || d.err != nil {
-			return
-		}
-		i++
-	}
-}
-
-// limit reads [RETURN AT | ERROR AT] RECURSION LIMIT [=] n.
-func (d *dialect) limit(toks []token) []*pg.Node {
-	kind, i := int32(LimitReturns), 0
-	at := func(word string) bool {
-		if i < len(toks) && isWord(toks[i], word) {
-			i++
-			return true
-		}
-		return false
-	}
-	if at("error") {
-		kind = LimitFails
-		at("at")
-	} else if at("return") {
-		at("at")
-	} else {
-		kind = LimitFails
-	}
-	if !at("recursion") || !at("limit") {
-		if len(toks) > 0 {
-			d.fail(toks[0].start, "expected RECURSION LIMIT")
-		}
-		return nil
-	}
-	if i < len(toks) && isOp(toks[i], "=") {
-		i++
-	}
-	if i == len(toks)-1 && toks[i].kind == tokNumber {
-		if n, err := strconv.ParseInt(d.text[toks[i].start:toks[i].end], 10, 32); err == nil && n > 0 {
-			return []*pg.Node{pg.MakeIntNode(int64(kind)), pg.MakeIntNode(n)}
-		}
-	}
-	d.fail(toks[len(toks)-1].start, "RECURSION LIMIT must be a number greater than zero")
-	return nil
-}
-
-// columns reads `name type, …` up to the closing parenthesis.
-func (d *dialect) columns(toks []token, closing token, item *mutualItem) {
-	for i := 0; i < len(toks); {
-		j, depth := i, 0
-		for j < len(toks) && (depth > 0 || !isOp(toks[j], ",")) {
-			if isOp(toks[j], "(") {
-				depth++
-			} else if isOp(toks[j], ")") {
-				depth--
-			}
-			j++
-		}
-		end := closing.start
-		if j < len(toks) {
-			end = toks[j].start
-		}
-		if j-i < 2 {
-			d.fail(end, "expected the type of the column")
-			return
-		}
-		lo := toks[i+1].start
-		typ, err := ParseType(d.text[lo:toks[j-1].end])
-		if err != nil {
-			d.fail(lo, "%s", pgerror.As(err).Message)
-			return
-		}
-		item.types = append(item.types, &pg.Node{Node: &pg.Node_TypeName{TypeName: typ.Node}})
-		d.erase(lo, toks[j-1].end)
-		i = j + 1
-	}
-}
-
-// afterQualify are the words that end the condition of QUALIFY.
-var afterQualify = map[string]bool{
-	"order": true, "limit": true, "offset": true, "fetch": true, "for": true, "window": true,
-	"union": true, "intersect": true, "except": true,
-}
-
-// qualify takes the condition at token i out, if it belongs to a SELECT.
-func (d *dialect) qualify(toks []token, i int) {
-	list := selectList(toks, i)
-	if list < 0 || i+1 >= len(toks)-1 || isOp(toks[i+1], ",") || isOp(toks[i+1], ")") || isOp(toks[i+1], ".") || isOp(toks[i-1], ".") || isOp(toks[i-1], ",") || isWord(toks[i-1], "as") {
-		return
-	}
-	end, depth := i+1, 0
-	for ; end < len(toks)-1; end++ {
-		t := toks[end]
-		if isOp(t, "(") {
-			depth++
-		} else if isOp(t, ")") {
-			if depth--; depth < 0 {
-				break
-			}
-		} else if depth == 0 && (t.kind == tokWord && afterQualify[t.val] || isOp(t, ";")) {
-			break
-		}
-	}
-	lo, hi := toks[i].start, toks[end-1].end
-	// The same text with nothing but this condition, in the same place.
-	alone := []byte(strings.Repeat(" ", lo) + "SELECT " + d.text[toks[i].end:hi])
-	res, err := pg.Parse(string(alone))
-	if err != nil || len(res.Stmts) != 1 {
-		return // not our clause: the word is a name
-	}
-	targets := res.Stmts[0].Stmt.GetSelectStmt().GetTargetList()
-	if len(targets) != 1 || targets[0].GetResTarget().Name != "" {
-		return
-	}
-	d.quals[int32(toks[list].start)] = targets[0].GetResTarget().Val
-	d.erase(lo, hi)
-}
-
-// selectList is the token with which the list of the SELECT begins that token i
-// belongs to, -1 if it belongs to none.
-func selectList(toks []token, i int) int {
-	depth := 0
-	for j := i - 1; j >= 0; j-- {
-		switch {
-		case isOp(toks[j], ")"):
-			depth++
-		case isOp(toks[j], "("):
-			if depth--; depth < 0 {
-				return -1
-			}
-		case depth == 0 && isWord(toks[j], "select"):
-			j++
-			if isWord(toks[j], "all") {
-				j++
-			} else if isWord(toks[j], "distinct") {
-				if j++; isWord(toks[j], "on") && isOp(toks[j+1], "(") {
-					j = closeParen(toks, j+1) + 1
-				}
-			}
-			return j
-		}
-	}
-	return -1
-}
-
-// attach puts the clauses in their places in the tree.
+// attach puts the clauses in their places in the tree, after it got the
+// positions of the text.
 func (d *dialect) attach(m protoreflect.Message) {
-	switch n := m.Interface().(type) {
-	case *pg.CommonTableExpr:
-		if item := d.items[n.Location]; item != nil {
-			n.Ctecoltypes, n.Ctecoltypmods = item.types, item.limit
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Kind() == protoreflect.Int32Kind && !fd.IsList() && strings.HasSuffix(string(fd.Name()), "location") && v.Int() >= 0 {
+			m.Set(fd, protoreflect.ValueOfInt32(int32(d.original(int(v.Int())))))
 		}
-	case *pg.SelectStmt:
-		if len(n.TargetList) > 0 {
-			if cond := d.quals[n.TargetList[0].GetResTarget().GetLocation()]; cond != nil {
-				mark := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(QualifyMarker)}, []*pg.Node{proto.Clone(cond).(*pg.Node)}, -1)
-				if n.HavingClause != nil {
-					mark = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, []*pg.Node{n.HavingClause, mark}, -1)
-				}
-				n.HavingClause = mark
-			}
-		}
-	}
+		return true
+	})
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case fd.Kind() != protoreflect.MessageKind:
@@ -334,4 +332,43 @@ func (d *dialect) attach(m protoreflect.Message) {
 		}
 		return true
 	})
+	switch n := m.Interface().(type) {
+	case *pg.CommonTableExpr:
+		if item := d.items[n.Location]; item != nil {
+			n.Ctecoltypes, n.Ctecoltypmods = item.types, item.limit
+		}
+	case *pg.SelectStmt:
+		d.attachSelect(n)
+	case *pg.ResTarget:
+		n.Indirection = append(n.Indirection, d.stars[n.Location]...)
+	case *pg.FuncCall:
+		if mark := d.calls[n.Location]; mark != nil {
+			mark.attach(n)
+		}
+	case *pg.TypeName:
+		d.attachType(n)
+	}
+}
+
+// attachSelect attaches QUALIFY and CORRESPONDING.
+func (d *dialect) attachSelect(n *pg.SelectStmt) {
+	if len(n.TargetList) > 0 {
+		if cond := d.quals[n.TargetList[0].GetResTarget().GetLocation()]; cond != nil {
+			mark := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(QualifyMarker)}, []*pg.Node{proto.Clone(cond).(*pg.Node)}, -1)
+			if n.HavingClause != nil {
+				mark = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, []*pg.Node{n.HavingClause, mark}, -1)
+			}
+			n.HavingClause = mark
+		}
+	}
+	if n.Rarg == nil || len(d.sets) == 0 {
+		return
+	}
+	right := n.Rarg
+	for right.Larg != nil {
+		right = right.Larg
+	}
+	if len(right.TargetList) > 0 {
+		n.WindowClause = d.sets[right.TargetList[0].GetResTarget().GetLocation()]
+	}
 }

@@ -256,6 +256,11 @@ func selectAsOf(text string, p piece) Node {
 
 // parseTree parses a text by PostgreSQL's grammar.
 func parseTree(text string) ([]*pg.Node, error) {
+	if needsDialect(text) {
+		if stmts, ok, err := parseDialect(text); ok {
+			return stmts, err
+		}
+	}
 	res, err := pg.Parse(text)
 	if err != nil {
 		if stmts, ok, err := parseDialect(text); ok {

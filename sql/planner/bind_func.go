@@ -6,7 +6,10 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
@@ -16,6 +19,10 @@ import (
 // function or a scalar function.
 func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	pos := x.pos(f.Location)
+	if e, ok, err := x.lambdaCall(f); ok {
+		return e, err
+	}
+	f, ignoreNulls := nullTreatment(f)
 	if o, args, err := x.userCall(f); o != nil || err != nil {
 		if err != nil {
 			return nil, err
@@ -29,8 +36,11 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	if f.AggWithinGroup && f.Over == nil && isHypothetical(name) {
 		return x.hypotheticalSet(f, name, pos)
 	}
+	if ignoreNulls && !passesNulls(name) {
+		return nil, pgerror.New(pgerror.WrongObjectType, "function %s does not accept IGNORE NULLS", name).At(pos)
+	}
 	if expr.IsAggregate(name) && f.Over == nil {
-		return x.aggregateCall(f, name, pos)
+		return x.aggregateCall(f, name, ignoreNulls, pos)
 	}
 	args, names, err := x.args(f)
 	if err != nil {
@@ -39,7 +49,7 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	_, pure := pureWindows[name]
 	switch {
 	case f.Over != nil && (pure || expr.IsAggregate(name)):
-		return x.windowFunction(f, name, args, pos)
+		return x.windowFunction(f, name, args, ignoreNulls, pos)
 	case isHypothetical(name) && len(args) > 0:
 		return nil, pgerror.New(pgerror.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
 	case pure && !expr.IsFunction(name):
@@ -189,7 +199,7 @@ func (x exprBinder) filterClause(n *pg.Node) (expr.Expr, error) {
 
 // aggregateCall binds an aggregate. It belongs to the innermost query level
 // whose columns its arguments use, which may be one outside of a subquery.
-func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Expr, error) {
+func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, ignoreNulls bool, pos int) (expr.Expr, error) {
 	args, names, err := x.args(f)
 	if err != nil {
 		return nil, err
@@ -197,11 +207,11 @@ func (x exprBinder) aggregateCall(f *pg.FuncCall, name string, pos int) (expr.Ex
 	if len(names) > 0 {
 		return nil, x.noFunction(name, args, pos)
 	}
-	return x.aggregateOver(f, name, args, pos)
+	return x.aggregateOver(f, name, args, ignoreNulls, pos)
 }
 
 // aggregateOver is an aggregate of bound arguments.
-func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr, pos int) (expr.Expr, error) {
+func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr, ignoreNulls bool, pos int) (expr.Expr, error) {
 	call := plan.AggCall{Distinct: f.AggDistinct, Pos: pos}
 	opts := expr.CallOptions{Pos: pos, Variadic: f.FuncVariadic, Star: f.AggStar}
 	var order []plan.SortExpr
@@ -221,7 +231,11 @@ func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr,
 			args = append(args, o.Expr)
 		}
 	}
-	if call.Fn, call.Args, call.Typ, err = expr.ResolveAggregate(name, args, opts); err != nil {
+	resolved := name
+	if name == "approx_count_distinct" { // the exact number is maintained as cheaply
+		resolved, call.Distinct = "count", true
+	}
+	if call.Fn, call.Args, call.Typ, err = expr.ResolveAggregate(resolved, args, opts); err != nil {
 		return nil, err
 	}
 	var direct []expr.Expr
@@ -244,7 +258,55 @@ func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr,
 	if err := x.checkDistinctAggregate(&call, f, pos); err != nil {
 		return nil, err
 	}
+	if ignoreNulls {
+		call.Filter = alsoPresent(call.Filter, call.Args[0])
+	}
+	if err := x.pickAggregate(&call, pos); err != nil {
+		return nil, err
+	}
 	return x.placeAggregate(call, direct, pos)
+}
+
+// nullTreatment is a call without its IGNORE NULLS, and whether it had one.
+func nullTreatment(f *pg.FuncCall) (*pg.FuncCall, bool) {
+	if f.Funcname[0].GetString_().GetSval() != parser.IgnoreNullsMarker {
+		return f, false
+	}
+	out := proto.Clone(f).(*pg.FuncCall)
+	out.Funcname = out.Funcname[1:]
+	return out, true
+}
+
+// passesNulls reports whether a function may have IGNORE NULLS.
+func passesNulls(name string) bool {
+	return pureWindows[name].value || expr.IsAggregate(name) && name == "array_agg"
+}
+
+// alsoPresent is the condition cond, which may be nil, and that e is not NULL.
+func alsoPresent(cond, e expr.Expr) expr.Expr {
+	present := &expr.IsNull{Arg: e, Not: true}
+	if cond == nil {
+		return present
+	}
+	return &expr.Logic{And: true, Args: []expr.Expr{cond, present}}
+}
+
+// pickAggregate makes arg_min and arg_max first values in the order of their
+// second arguments, of the rows where neither is NULL. DISTINCT makes no
+// difference to a first or last value.
+func (x exprBinder) pickAggregate(call *plan.AggCall, pos int) error {
+	if first, desc := expr.PickOf(call.Fn); first != nil {
+		key := call.Args[1]
+		if err := x.checkSortable(key, pos); err != nil {
+			return err
+		}
+		call.Fn, call.Args, call.Filter = first, call.Args[:1], alsoPresent(alsoPresent(call.Filter, call.Args[0]), key)
+		call.OrderBy = append([]plan.SortExpr{{Expr: key, Desc: desc}}, call.OrderBy...)
+	}
+	if call.Fn.Op == expr.AggFirst || call.Fn.Op == expr.AggLast {
+		call.Distinct = false
+	}
+	return nil
 }
 
 // checkDistinctAggregate checks DISTINCT and ORDER BY inside of an aggregate.
@@ -284,7 +346,7 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 // placeAggregate registers an aggregate with the query level that it belongs
 // to and gives the column that stands for it.
 func (x exprBinder) placeAggregate(call plan.AggCall, direct []expr.Expr, pos int) (expr.Expr, error) {
-	if sel := x.scope.sel; sel != nil && call.Fn.Op == expr.AggCollect && !call.Fn.Ordered && !call.Distinct && call.OrderBy == nil {
+	if sel := x.scope.sel; sel != nil && collects(call.Fn) && !call.Fn.Ordered && !call.Distinct && call.OrderBy == nil {
 		call.OrderBy = sel.inputOrder
 	}
 	exprs := append(append([]expr.Expr{}, call.Args...), call.Filter)
@@ -325,6 +387,11 @@ func (x exprBinder) placeAggregate(call plan.AggCall, direct []expr.Expr, pos in
 	}
 	host.used = true
 	return &expr.OuterColumn{Depth: level, Index: aggBase + i, Typ: call.Typ, Name: call.Fn.Name}, nil
+}
+
+// collects reports whether the order of its rows is the aggregate's concern.
+func collects(fn *expr.Aggregate) bool {
+	return fn.Op == expr.AggCollect || fn.Op == expr.AggFirst || fn.Op == expr.AggLast
 }
 
 // checkNested refuses aggregates and window functions of the same level inside

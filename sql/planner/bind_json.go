@@ -331,9 +331,9 @@ func (x exprBinder) jsonAgg(name string, c *pg.JsonAggConstructor, args []expr.E
 	f := &pg.FuncCall{AggOrder: c.AggOrder, AggFilter: c.AggFilter, Over: c.Over, Location: c.Location}
 	var e expr.Expr
 	if f.Over != nil {
-		e, err = x.windowFunction(f, name, args, pos)
+		e, err = x.windowFunction(f, name, args, false, pos)
 	} else {
-		e, err = x.aggregateOver(f, name, args, pos)
+		e, err = x.aggregateOver(f, name, args, false, pos)
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
@@ -286,6 +288,9 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 			if err != nil {
 				return err
 			}
+			if items, err = x.without(items, t.Indirection); err != nil {
+				return err
+			}
 			sel.items = append(sel.items, items...)
 			if sel.ctx.Stars != nil && sel.inView == 0 {
 				sel.ctx.Stars[t] = starTargets(items)
@@ -314,6 +319,31 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 		sel.items = append(sel.items, it)
 	}
 	return nil
+}
+
+// without are the items of a star but for the columns of its EXCEPT.
+func (x exprBinder) without(items []selectItem, except []*pg.Node) ([]selectItem, error) {
+	var gone []expr.Expr
+	for _, n := range except {
+		pos := x.pos(nodeLocation(n))
+		if _, star := starOf(n); n.GetColumnRef() == nil || star {
+			return nil, pgerror.New(pgerror.InvalidColumnReference, "only names of columns are allowed in EXCEPT").At(pos)
+		}
+		e, err := x.expr(n)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(gone, func(o expr.Expr) bool { return expr.Equal(o, e) }) {
+			return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", dotted(listNames(n.GetColumnRef().Fields))).At(pos)
+		}
+		gone = append(gone, e)
+	}
+	if gone == nil {
+		return items, nil
+	}
+	return slices.DeleteFunc(items, func(it selectItem) bool {
+		return slices.ContainsFunc(gone, func(o expr.Expr) bool { return expr.Equal(o, it.expr) })
+	}), nil
 }
 
 // starOf gives the qualification of `q.*`.

@@ -1,10 +1,13 @@
 package planner
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
@@ -60,11 +63,62 @@ func (b *binder) setOpTree(s *pg.SelectStmt, parent *scope, ctes *cteScope, root
 	case pg.SetOperation_SETOP_EXCEPT:
 		kind, name = plan.Except, "EXCEPT"
 	}
+	if len(s.WindowClause) > 0 && s.WindowClause[0].GetString_().GetSval() == parser.CorrespondingMarker {
+		if err := b.corresponding(name, listNames(s.WindowClause[1:]), l, r, b.pos(firstTargetLocation(s.Rarg))); err != nil {
+			return nil, err
+		}
+	}
 	if len(l.cols) != len(r.cols) {
 		return nil, pgerror.New(pgerror.SyntaxError, "each %s query must have the same number of columns", name).
 			At(b.pos(firstTargetLocation(s.Rarg)))
 	}
 	return combineSets(kind, s.All, name, l, r)
+}
+
+// corresponding leaves the columns of two queries that have the same names: all
+// of them in the order of the left one, or those that BY names.
+func (b *binder) corresponding(op string, by []string, l, r *boundQuery, pos int) error {
+	names := by
+	if len(by) == 0 {
+		for _, c := range l.cols {
+			if slices.ContainsFunc(r.cols, func(o outputColumn) bool { return o.name == c.name }) {
+				names = append(names, c.name)
+			}
+		}
+		if len(names) == 0 {
+			return pgerror.New(pgerror.UndefinedColumn, "the queries of %s CORRESPONDING have no column name in common", op).At(pos)
+		}
+	}
+	for _, q := range []*boundQuery{l, r} {
+		at := make([]int, len(names))
+		for i, name := range names {
+			at[i] = slices.IndexFunc(q.cols, func(o outputColumn) bool { return o.name == name })
+			if at[i] < 0 {
+				return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of CORRESPONDING BY does not exist on both sides of %s", name, op).At(pos)
+			}
+			if slices.Contains(at[:i], at[i]) || slices.ContainsFunc(q.cols[at[i]+1:], func(o outputColumn) bool { return o.name == name }) {
+				return pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
+			}
+		}
+		q.keep(at)
+	}
+	return nil
+}
+
+// keep leaves some of the query's columns.
+func (q *boundQuery) keep(at []int) {
+	cols := q.rel.Columns()
+	p, ok := q.rel.(*plan.Project)
+	if !ok {
+		p = &plan.Project{Input: q.rel, Exprs: plan.Refs(cols), Cols: cols}
+	}
+	c := *p
+	c.Exprs, c.Cols = make([]expr.Expr, len(at)), make([]plan.Column, len(at))
+	out := make([]outputColumn, len(at))
+	for i, k := range at {
+		c.Exprs[i], c.Cols[i], out[i] = p.Exprs[k], p.Cols[k], q.cols[k]
+	}
+	q.rel, q.cols = &c, out
 }
 
 // firstTargetLocation is where the select list of a query begins.

@@ -316,7 +316,7 @@ func IsWindowFunction(name string) bool {
 }
 
 // windowFunction binds a call with OVER.
-func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr, pos int) (expr.Expr, error) {
+func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr, ignoreNulls bool, pos int) (expr.Expr, error) {
 	sel := x.scope.sel
 	if x.scope.kind.window != "" || sel == nil {
 		return nil, pgerror.New(pgerror.WindowingError, "window functions are not allowed in %s", x.scope.kind.window).At(pos)
@@ -339,6 +339,7 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		if f.AggFilter != nil {
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "FILTER is not implemented for non-aggregate window functions").At(pos)
 		}
+		call.IgnoreNulls = ignoreNulls
 	} else {
 		opts := expr.CallOptions{Pos: pos, Star: f.AggStar, Variadic: f.FuncVariadic}
 		if call.Agg, call.Args, call.Typ, err = expr.ResolveAggregate(name, args, opts); err != nil {
@@ -346,6 +347,9 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		}
 		if call.Filter, err = x.filterClause(f.AggFilter); err != nil {
 			return nil, err
+		}
+		if ignoreNulls {
+			call.Filter = alsoPresent(call.Filter, call.Args[0])
 		}
 	}
 	for _, a := range append(call.Args[:len(call.Args):len(call.Args)], call.Filter) {

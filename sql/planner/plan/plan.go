@@ -256,8 +256,11 @@ type WindowCall struct {
 	Args   []expr.Expr
 	Filter expr.Expr
 	Frame  Frame
-	Typ    types.Type
-	Pos    int
+	// IgnoreNulls says that lag, lead, first_value, last_value and nth_value pass
+	// over rows whose value is NULL.
+	IgnoreNulls bool
+	Typ         types.Type
+	Pos         int
 }
 
 // Window appends to the input's columns one column per call, all over the same

@@ -523,6 +523,9 @@ func (n *names) call(c *WindowCall, ordered bool) string {
 	if c.Filter != nil {
 		s += " FILTER (WHERE " + n.expr(c.Filter) + ")"
 	}
+	if c.IgnoreNulls {
+		s += " IGNORE NULLS"
+	}
 	if c.Agg != nil || name == "first_value" || name == "last_value" || name == "nth_value" {
 		s += n.frame(c.Frame, ordered)
 	}
