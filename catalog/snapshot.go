@@ -157,6 +157,15 @@ func (s *Snapshot) uses(o *Object) []plan.ObjectID {
 	for i := range o.Columns {
 		add(o.Columns[i].Type.OID)
 	}
+	if f := o.Function; f != nil {
+		add(f.Returns.OID)
+		for _, a := range f.Args {
+			add(a.Type.OID)
+		}
+		for _, a := range f.Table {
+			add(a.Type.OID)
+		}
+	}
 	if o.Def != nil {
 		add(o.Def.Base.OID)
 		add(o.Def.Subtype)
@@ -364,9 +373,9 @@ func (s *Snapshot) Closure(ids ...plan.ObjectID) []*Object {
 	return out
 }
 
-// owned says whether user goes away with used without CASCADE, as indexes go
+// Owned says whether user goes away with used without CASCADE, as indexes go
 // with their table and subsources with their source.
-func owned(user, used *Object) bool {
+func Owned(user, used *Object) bool {
 	return (user.Kind == KindIndex && user.Table == used.ID) || user.Parent == used.ID ||
 		user.Sequence != nil && user.Sequence.Table == used.ID
 }
@@ -379,45 +388,4 @@ func (s *Snapshot) PrimaryNamed(schema, name string) bool {
 		}
 	}
 	return false
-}
-
-// Dependent is an object that goes because another does: On, which it uses, or
-// if that is nil what it is in, a schema or a cluster.
-type Dependent struct{ Object, On *Object }
-
-// DropSet is what goes when objs and what is inside them (of a schema or a
-// cluster) are dropped: all, users first, and those that go only by CASCADE, in
-// the order in which they are told: depth first, older ones before younger.
-func (s *Snapshot) DropSet(objs, inside []*Object) (all []*Object, also []Dependent) {
-	var ids []plan.ObjectID
-	seen := map[plan.ObjectID]bool{}
-	for _, o := range slices.Concat(objs, inside) {
-		ids = append(ids, o.ID)
-		seen[o.ID] = true
-	}
-	var visit func(o *Object)
-	visit = func(o *Object) {
-		for _, u := range s.Users(o.ID) {
-			if seen[u.ID] || o.Kind == KindSequence && u.Kind == KindTable { // its default goes, not the table
-				continue
-			}
-			seen[u.ID] = true
-			if !owned(u, o) {
-				also = append(also, Dependent{u, o})
-			}
-			visit(u)
-		}
-	}
-	for _, o := range objs {
-		visit(o)
-	}
-	for _, o := range inside {
-		if !slices.ContainsFunc(inside, func(x *Object) bool { return owned(o, x) }) {
-			also = append(also, Dependent{Object: o})
-		}
-		visit(o)
-	}
-	all = slices.DeleteFunc(s.Closure(ids...), func(o *Object) bool { return !seen[o.ID] })
-	slices.Reverse(all)
-	return all, also
 }

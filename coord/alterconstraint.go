@@ -10,7 +10,6 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
-	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
 // addConstraint runs ADD CONSTRAINT.
@@ -264,92 +263,6 @@ func (d *ddlState) dropForeign(o *catalog.Object, fk *catalog.ForeignKey) {
 	if fk.Object != 0 {
 		d.apply(catalog.Change{Drop: fk.Object})
 	}
-}
-
-// tie is a part of an object that stays which refers to one that goes: a
-// foreign key to a table, a default from a sequence, the key of a unique index.
-type tie struct {
-	what, on string // "" for what is not told
-	cut      func()
-}
-
-// ties finds what refers to objects that are to be dropped without being
-// dropped with them.
-func (s *Session) ties(d *ddlState, gone []*catalog.Object, describe func(*catalog.Object) string) ([]tie, error) {
-	var out []tie
-	going := func(id plan.ObjectID) bool {
-		return slices.ContainsFunc(gone, func(o *catalog.Object) bool { return o.ID == id })
-	}
-	for _, o := range gone {
-		for _, r := range d.cat.References(o.ID) {
-			if going(r.ID) {
-				continue
-			}
-			for _, fk := range r.Foreign {
-				if fk.RefTable == o.ID {
-					what := fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r))
-					out = append(out, tie{what, describe(o), func() { d.dropForeign(d.cat.ByID(r.ID), &fk) }})
-				}
-			}
-		}
-		switch {
-		case o.Kind == catalog.KindSequence:
-			more, err := sequenceTies(d, o, going, describe)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, more...)
-		case o.Index != nil && o.Index.Unique && !going(o.Table):
-			out = append(out, indexTies(d, o, describe)...)
-		}
-	}
-	return out, nil
-}
-
-// sequenceTies are the defaults of columns that a sequence gives.
-func sequenceTies(d *ddlState, o *catalog.Object, going func(plan.ObjectID) bool, describe func(*catalog.Object) string) ([]tie, error) {
-	var out []tie
-	for _, u := range d.cat.Users(o.ID) {
-		if u.Kind != catalog.KindTable || going(u.ID) {
-			continue
-		}
-		for i, col := range u.Columns {
-			if col.Default != nextvalSQL(o) {
-				continue
-			}
-			if col.Identity != "" {
-				return nil, pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop sequence %s because column %s of table %s requires it", o.Name, col.Name, u.Name).
-					WithHint("You can drop column %s of table %s instead.", col.Name, u.Name)
-			}
-			out = append(out, tie{fmt.Sprintf("default value for column %s of %s", parser.QuoteIdent(col.Name), describe(u)), describe(o), func() {
-				c := d.cat.ByID(u.ID).Clone()
-				c.Columns[i].Default = ""
-				c.Deps = slices.DeleteFunc(c.Deps, func(x plan.ObjectID) bool { return x == o.ID })
-				c.SQL = tableSQL(d.cat, c)
-				d.apply(catalog.Change{Put: c})
-			}})
-		}
-	}
-	return out, nil
-}
-
-// indexTies are the key of a unique index, and the foreign keys that refer to it.
-func indexTies(d *ddlState, o *catalog.Object, describe func(*catalog.Object) string) []tie {
-	var out []tie
-	for _, r := range d.cat.References(o.Table) {
-		for _, fk := range r.Foreign {
-			if fk.RefTable == o.Table && sameColumns(fk.RefColumns, o.Key) {
-				what := fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r))
-				out = append(out, tie{what, describe(o), func() { d.dropForeign(d.cat.ByID(r.ID), &fk) }})
-			}
-		}
-	}
-	return append(out, tie{cut: func() {
-		c := d.cat.ByID(o.Table).Clone()
-		c.Unique = slices.DeleteFunc(c.Unique, func(k catalog.Key) bool { return k.Object == o.ID })
-		c.SQL = tableSQL(d.cat, c)
-		d.apply(catalog.Change{Put: c})
-	}})
 }
 
 // renameViewColumn runs ALTER VIEW … RENAME COLUMN.

@@ -399,40 +399,15 @@ func (t *tableAlter) verifyNew() error {
 
 // dropColumn runs DROP COLUMN.
 func (t *tableAlter) dropColumn() error {
+	g := t.s.newDropping(t.d, []piece{{obj: t.old, kind: partColumn, n: t.col}}, nil)
+	return g.run(t.a.Cascade, fmt.Sprintf("column %s of %s", parser.QuoteIdent(t.a.Column), g.describe(t.old)), t.w)
+}
+
+// removeColumns takes columns out of a table and its rows.
+func (t *tableAlter) removeColumns(gone []int) error {
 	if err := t.s.lock(t.ctx, t.old, true); err != nil {
 		return err
 	}
-	views, err := t.viewsOn(t.col)
-	if err != nil {
-		return err
-	}
-	gen, err := t.generatedFrom(t.col)
-	if err != nil {
-		return err
-	}
-	describe := t.s.describer(t.d)
-	what := fmt.Sprintf("column %s of %s", parser.QuoteIdent(t.a.Column), describe(t.old))
-	var ties []tie
-	for _, g := range gen {
-		ties = append(ties, tie{fmt.Sprintf("column %s of %s", parser.QuoteIdent(t.old.Columns[g].Name), describe(t.old)), what, func() {}})
-	}
-	for _, r := range t.d.cat.References(t.old.ID) {
-		for _, fk := range r.Foreign {
-			if fk.RefTable == t.old.ID && slices.Contains(fk.RefColumns, t.col) && !(r.ID == t.old.ID && slices.Contains(fk.Columns, t.col)) {
-				ties = append(ties, tie{fmt.Sprintf("constraint %s on %s", parser.QuoteIdent(fk.Name), describe(r)), what, func() {
-					if r.ID == t.o.ID {
-						t.removeForeign(&fk)
-						return
-					}
-					t.d.dropForeign(t.d.cat.ByID(r.ID), &fk)
-				}})
-			}
-		}
-	}
-	if err := t.s.dropTied(t.d, t.a.Cascade, nil, views, what, ties, t.w); err != nil {
-		return err
-	}
-	gone := append([]int{t.col}, gen...)
 	slices.Sort(gone)
 	for _, col := range slices.Backward(gone) {
 		if err := t.withoutColumn(col); err != nil {

@@ -3,7 +3,6 @@ package coord
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -102,10 +101,23 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 			return pgerror.New(pgerror.DependentObjectsStillExist, "the default cluster cannot be dropped")
 		}
 		o, err := s.find(d, n.Kind, name)
+		if err == nil && n.Kind == parser.ObjectDomain && o.Def.Kind != 'd' {
+			return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", o.Name)
+		}
 		if err != nil {
 			if _, known := kindOf(n.Kind); !known && n.IfExists || n.IfExists && missing(err) {
-				w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion,
-					Message: fmt.Sprintf("%s \"%s\" does not exist, skipping", strings.ToLower(string(n.Kind)), name.Name)})
+				what := strings.ToLower(string(n.Kind))
+				if n.Kind == parser.ObjectDomain {
+					what = "type"
+				}
+				msg := fmt.Sprintf("%s \"%s\" does not exist, skipping", what, dottedName(name))
+				if k, _ := kindOf(n.Kind); k != catalog.KindType {
+					msg = fmt.Sprintf("%s \"%s\" does not exist, skipping", what, name.Name)
+				}
+				if pgerror.As(err).Code == pgerror.InvalidSchemaName {
+					msg = fmt.Sprintf("schema \"%s\" does not exist, skipping", name.Schema)
+				}
+				w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: msg})
 				continue
 			}
 			return err
@@ -130,11 +142,6 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 		}
 		objs = append(objs, o)
 	}
-	if n.Kind == parser.ObjectType || n.Kind == parser.ObjectDomain {
-		if _, also := d.cat.DropSet(objs, nil); n.Cascade && slices.ContainsFunc(also, func(x catalog.Dependent) bool { return x.Object.Kind == catalog.KindTable }) {
-			return pgerror.Unsupported("DROP " + string(n.Kind) + " CASCADE of a type that tables use")
-		}
-	}
 	return s.dropAll(d, n.Cascade, objs, inside, container, w)
 }
 
@@ -151,78 +158,6 @@ func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
 		}
 		return o.Kind.String() + " " + parser.QuoteIdent(o.Schema) + "." + parser.QuoteIdent(o.Name)
 	}
-}
-
-// dropAll drops objs and what is inside them (container names that) with what
-// depends on them, which is told, or an error without cascade.
-func (s *Session) dropAll(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, w pgwire.ResultWriter) error {
-	return s.dropTied(d, cascade, objs, inside, container, nil, w)
-}
-
-// dropTied is dropAll where the container has ties to other objects, too.
-func (s *Session) dropTied(d *ddlState, cascade bool, objs, inside []*catalog.Object, container string, ties []tie, w pgwire.ResultWriter) error {
-	describe := s.describer(d)
-	all, also := d.cat.DropSet(objs, inside)
-	more, err := s.ties(d, all, describe)
-	if err != nil {
-		return err
-	}
-	ties = append(ties, more...)
-	told := slices.ContainsFunc(ties, func(t tie) bool { return t.what != "" })
-	if (len(also) > 0 || told) && !cascade {
-		if container == "" && len(objs) == 1 {
-			container = describe(objs[0])
-		}
-		return stillNeeded(describe, container, also, ties)
-	}
-	for _, o := range all {
-		if err := s.lockForm(s.ctx, o.ID, true); err != nil {
-			return err
-		}
-	}
-	var lines []string
-	for _, x := range also {
-		lines = append(lines, "drop cascades to "+describe(x.Object))
-	}
-	for _, x := range ties {
-		if x.what != "" {
-			lines = append(lines, "drop cascades to "+x.what)
-		}
-		x.cut()
-	}
-	for _, o := range all {
-		d.apply(catalog.Change{Drop: o.ID})
-	}
-	switch {
-	case len(lines) == 1:
-		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: lines[0]})
-	case len(lines) > 1:
-		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion,
-			Message: fmt.Sprintf("drop cascades to %d other objects", len(lines)), Detail: strings.Join(lines, "\n")})
-	}
-	return nil
-}
-
-// stillNeeded is the error of dropping something ("" for several) that others use.
-func stillNeeded(describe func(*catalog.Object) string, what string, users []catalog.Dependent, ties []tie) error {
-	e := pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop desired object(s) because other objects depend on them")
-	if what != "" {
-		e = pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
-	}
-	var lines []string
-	for _, u := range users {
-		on := what
-		if u.On != nil {
-			on = describe(u.On)
-		}
-		lines = append(lines, describe(u.Object)+" depends on "+on)
-	}
-	for _, t := range ties {
-		if t.what != "" {
-			lines = append(lines, t.what+" depends on "+t.on)
-		}
-	}
-	return e.WithDetail("%s", strings.Join(lines, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
 func (s *Session) dropSchemas(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error {

@@ -452,13 +452,8 @@ func (s *Session) createSource(ctx context.Context, d *ddlState, p *prepared, n 
 		return err
 	}
 	if exists != nil {
-		all, users := d.cat.DropSet([]*catalog.Object{exists}, nil)
-		if len(users) > 0 {
-			describe := s.describer(d)
-			return stillNeeded(describe, describe(exists), users, nil)
-		}
-		for _, x := range all {
-			d.apply(catalog.Change{Drop: x.ID})
+		if err := s.dropAll(d, false, []*catalog.Object{exists}, nil, "", w); err != nil {
+			return err
 		}
 	}
 	if o, err = s.c.newObject(o); err != nil {

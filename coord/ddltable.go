@@ -381,8 +381,9 @@ func (n *newTable) known() {
 func (n *newTable) linkSequences() {
 	n.o.Deps = slices.DeleteFunc(n.o.Deps, func(d plan.ObjectID) bool {
 		o := n.d.cat.ByID(d)
-		return o != nil && o.Kind == catalog.KindSequence
+		return o == nil || o.Kind == catalog.KindSequence || o.Kind == catalog.KindFunction || o.Kind == catalog.KindType
 	})
+	n.linkExpressions()
 	for i := range n.o.Columns {
 		c := &n.o.Columns[i]
 		if !strings.Contains(strings.ToLower(c.Default), "nextval") {
@@ -407,6 +408,39 @@ func (n *newTable) linkSequences() {
 			}
 			return true
 		})
+	}
+}
+
+// linkExpressions notes the functions and types that the table's expressions
+// name, and names them with their schemas.
+func (n *newTable) linkExpressions() {
+	ctx := n.s.bindContext(nil)
+	link := func(text *string) {
+		if *text == "" {
+			return
+		}
+		deps, err := planner.ExprDeps(ctx, *text, n.o)
+		if err != nil {
+			return // a sequence that does not exist, told when it is used
+		}
+		for _, id := range deps {
+			if id != n.o.ID && !slices.Contains(n.o.Deps, id) {
+				n.o.Deps = append(n.o.Deps, id)
+			}
+		}
+		if len(deps) == 0 {
+			return
+		}
+		if q, err := planner.QualifyExpr(ctx, *text); err == nil {
+			*text = q
+		}
+	}
+	for i := range n.o.Columns {
+		link(&n.o.Columns[i].Default)
+		link(&n.o.Columns[i].Generated)
+	}
+	for i := range n.o.Checks {
+		link(&n.o.Checks[i].Expr)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/pgwire"
-	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
@@ -30,9 +29,30 @@ func (s *Session) typeStatement(p *prepared, st *pg.Node, w pgwire.ResultWriter)
 	case *pg.Node_AlterEnumStmt:
 		return func(d *ddlState) (string, error) { return "ALTER TYPE", s.alterEnum(d, n.AlterEnumStmt, w) }
 	case *pg.Node_AlterDomainStmt:
-		return func(d *ddlState) (string, error) { return "ALTER DOMAIN", s.alterDomain(d, n.AlterDomainStmt) }
+		return func(d *ddlState) (string, error) { return "ALTER DOMAIN", s.alterDomain(d, n.AlterDomainStmt, w) }
+	case *pg.Node_AlterTableStmt:
+		if n.AlterTableStmt.Objtype == pg.ObjectType_OBJECT_TYPE {
+			return func(d *ddlState) (string, error) { return "ALTER TYPE", s.alterComposite(d, p, n.AlterTableStmt, w) }
+		}
+	case *pg.Node_AlterObjectSchemaStmt:
+		if k := n.AlterObjectSchemaStmt.ObjectType; k == pg.ObjectType_OBJECT_TYPE || k == pg.ObjectType_OBJECT_DOMAIN {
+			return func(d *ddlState) (string, error) {
+				return typeTag(k), s.moveType(d, n.AlterObjectSchemaStmt)
+			}
+		}
+	case *pg.Node_AlterOwnerStmt:
+		if k := n.AlterOwnerStmt.ObjectType; k == pg.ObjectType_OBJECT_TYPE || k == pg.ObjectType_OBJECT_DOMAIN {
+			return func(d *ddlState) (string, error) {
+				_, err := s.changeType(d, n.AlterOwnerStmt.Object.GetList().GetItems())
+				return typeTag(k), err
+			}
+		}
 	case *pg.Node_RenameStmt:
 		switch n.RenameStmt.RenameType {
+		case pg.ObjectType_OBJECT_DOMCONSTRAINT:
+			return func(d *ddlState) (string, error) { return "ALTER DOMAIN", s.renameDomainConstraint(d, n.RenameStmt) }
+		case pg.ObjectType_OBJECT_ATTRIBUTE:
+			return func(d *ddlState) (string, error) { return "ALTER TYPE", s.renameAttribute(d, n.RenameStmt) }
 		case pg.ObjectType_OBJECT_TYPE:
 			return func(d *ddlState) (string, error) { return "ALTER TYPE", s.renameType(d, n.RenameStmt) }
 		case pg.ObjectType_OBJECT_DOMAIN:
@@ -183,53 +203,11 @@ func (s *Session) createDomain(d *ddlState, p *prepared, n *pg.CreateDomainStmt)
 		def.Default = parent.Definition.Default
 	}
 	for _, c := range n.Constraints {
-		if err := s.domainConstraint(def, name.Name, c.GetConstraint()); err != nil {
+		if _, err := s.domainConstraint(def, name.Name, c.GetConstraint()); err != nil {
 			return err
 		}
 	}
 	return s.putType(d, name, def)
-}
-
-// domainConstraint adds a constraint, or the default, to a domain.
-func (s *Session) domainConstraint(def *types.Definition, domain string, c *pg.Constraint) error {
-	switch c.Contype {
-	case pg.ConstrType_CONSTR_NOTNULL:
-		def.NotNull = true
-	case pg.ConstrType_CONSTR_NULL:
-		if def.NotNull {
-			return pgerror.New(pgerror.SyntaxError, "conflicting NULL/NOT NULL constraints")
-		}
-	case pg.ConstrType_CONSTR_DEFAULT:
-		sql, err := parser.PrintExpr(c.RawExpr)
-		if err != nil {
-			return err
-		}
-		def.Default = sql
-	case pg.ConstrType_CONSTR_CHECK:
-		sql, err := parser.PrintExpr(c.RawExpr)
-		if err != nil {
-			return err
-		}
-		if _, err := expr.BindDomainCheck(sql, def.Base.Storage()); err != nil {
-			return err
-		}
-		name := c.Conname
-		taken := func(n string) bool {
-			return slices.ContainsFunc(def.Checks, func(c types.Check) bool { return c.Name == n })
-		}
-		if name == "" {
-			name = domain + "_check"
-			for i := 1; taken(name); i++ {
-				name = domain + "_check" + string(rune('0'+i))
-			}
-		} else if taken(name) {
-			return pgerror.New(pgerror.DuplicateObject, "constraint \"%s\" for domain \"%s\" already exists", name, domain)
-		}
-		def.Checks = append(def.Checks, types.Check{Name: name, Expr: sql})
-	default:
-		return pgerror.New(pgerror.SyntaxError, "this constraint is not possible for domains")
-	}
-	return nil
 }
 
 // changeType resolves a type that a statement changes and gives copies of the
@@ -269,7 +247,12 @@ func (s *Session) alterEnum(d *ddlState, n *pg.AlterEnumStmt, w pgwire.ResultWri
 			return pgerror.New(pgerror.DuplicateObject, "enum label \"%s\" already exists", n.NewVal)
 		}
 		o.Def.Labels[at].Name = n.NewVal
+		renamed, err := s.labelUsers(d, o, n.OldVal, n.NewVal)
+		if err != nil {
+			return err
+		}
 		d.apply(catalog.Change{Put: o})
+		d.apply(renamed...)
 		return nil
 	}
 	if find(n.NewVal) >= 0 {
@@ -297,49 +280,31 @@ func (s *Session) alterEnum(d *ddlState, n *pg.AlterEnumStmt, w pgwire.ResultWri
 	return nil
 }
 
-// alterDomain is ALTER DOMAIN. A constraint is added only while no column has
-// the domain, so that there is nothing that could break it.
-func (s *Session) alterDomain(d *ddlState, n *pg.AlterDomainStmt) error {
-	o, err := s.changeType(d, n.TypeName)
+func typeTag(k pg.ObjectType) string {
+	if k == pg.ObjectType_OBJECT_DOMAIN {
+		return "ALTER DOMAIN"
+	}
+	return "ALTER TYPE"
+}
+
+// moveType runs ALTER TYPE … SET SCHEMA.
+func (s *Session) moveType(d *ddlState, n *pg.AlterObjectSchemaStmt) error {
+	o, err := s.changeType(d, n.Object.GetList().GetItems())
 	if err != nil {
 		return err
 	}
-	if o.Def.Kind != 'd' {
-		return pgerror.New(pgerror.WrongObjectType, "%s is not a domain", o.Name)
+	if d.cat.Schema(n.Newschema) == nil {
+		return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", n.Newschema)
 	}
-	if used := d.cat.Users(o.ID); len(used) > 0 && (n.Subtype == "C" || n.Subtype == "O") {
-		return pgerror.Unsupported("adding a constraint to a domain that is in use")
+	if n.Newschema == o.Schema {
+		return nil
 	}
-	switch n.Subtype {
-	case "T":
-		o.Def.Default = ""
-		if n.Def != nil {
-			if o.Def.Default, err = parser.PrintExpr(n.Def); err != nil {
-				return err
-			}
-		}
-	case "N":
-		o.Def.NotNull = false
-	case "O":
-		o.Def.NotNull = true
-	case "C":
-		if err := s.domainConstraint(o.Def, o.Name, n.Def.GetConstraint()); err != nil {
-			return err
-		}
-	case "X":
-		at := slices.IndexFunc(o.Def.Checks, func(c types.Check) bool { return c.Name == n.Name })
-		if at < 0 {
-			if n.MissingOk {
-				return nil
-			}
-			return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" of domain \"%s\" does not exist", n.Name, o.Name)
-		}
-		o.Def.Checks = slices.Delete(o.Def.Checks, at, at+1)
-	default:
-		return nil // VALIDATE: all constraints are
+	if d.cat.Get(catalog.KindType, n.Newschema, o.Name) != nil {
+		return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists in schema \"%s\"", o.Name, n.Newschema)
 	}
-	d.apply(catalog.Change{Put: o})
-	return nil
+	was := d.cat.ByID(o.ID)
+	o.Schema = n.Newschema
+	return s.typeRenamed(d, was, o)
 }
 
 func (s *Session) renameType(d *ddlState, n *pg.RenameStmt) error {
@@ -352,7 +317,91 @@ func (s *Session) renameType(d *ddlState, n *pg.RenameStmt) error {
 	} else if exists != nil {
 		return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists", n.Newname)
 	}
+	was := d.cat.ByID(o.ID)
 	o.Name = n.Newname
+	return s.typeRenamed(d, was, o)
+}
+
+// labelUsers are the changes of what names a label of an enum that is renamed.
+func (s *Session) labelUsers(d *ddlState, o *catalog.Object, old, label string) ([]catalog.Change, error) {
+	ctx := s.c.bindContext(d.cat)
+	var out []catalog.Change
+	for _, u := range d.cat.Closure(o.ID) {
+		nu := u.Clone()
+		var err error
+		rename := func(text *string, table *catalog.Object) {
+			if err == nil && *text != "" && strings.Contains(*text, parser.QuoteString(old)) {
+				*text, err = planner.RenameLabel(ctx, *text, table, types.OID(o.OID), old, label)
+			}
+		}
+		switch {
+		case u.Query != "":
+			rename(&nu.Query, nil)
+			nu.SQL = viewSQL(nu)
+		case u.Kind == catalog.KindTable:
+			for i := range nu.Columns {
+				c := &nu.Columns[i]
+				if c.Default == parser.QuoteString(old) {
+					if c.Type.OID == types.OID(o.OID) {
+						c.Default = parser.QuoteString(label)
+					}
+				} else {
+					rename(&c.Default, u)
+				}
+				rename(&nu.Columns[i].Generated, u)
+			}
+			for i := range nu.Checks {
+				rename(&nu.Checks[i].Expr, u)
+			}
+			nu.SQL = tableSQL(d.cat, nu)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, catalog.Change{Put: nu})
+	}
+	return out, nil
+}
+
+// typeRenamed puts a type under its new name, and names it so in what uses it.
+func (s *Session) typeRenamed(d *ddlState, was, o *catalog.Object) error {
+	users := d.cat.Users(o.ID)
 	d.apply(catalog.Change{Put: o})
+	var err error
+	rename := func(text *string, query bool) {
+		if err == nil && *text != "" {
+			*text, err = planner.RenameType(*text, query, was.Schema, was.Name, o.Schema, o.Name)
+		}
+	}
+	for _, u := range users {
+		nu := u.Clone()
+		switch {
+		case u.Query != "":
+			rename(&nu.Query, true)
+			nu.SQL = viewSQL(nu)
+		case u.Function != nil:
+			f := *u.Function
+			rename(&f.Body, true)
+			nu.Function = &f
+			nu.SQL = functionSQL(nu)
+		case u.Kind == catalog.KindTable:
+			for i := range nu.Columns {
+				rename(&nu.Columns[i].Default, false)
+				rename(&nu.Columns[i].Generated, false)
+			}
+			for i := range nu.Checks {
+				rename(&nu.Checks[i].Expr, false)
+			}
+			nu.SQL = tableSQL(d.cat, nu)
+		default:
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.apply(catalog.Change{Put: nu})
+	}
 	return nil
 }

@@ -140,6 +140,14 @@ func newCast(fn *Function, e Expr, typ types.Type, pos int) Expr {
 
 // coerceUnknown gives a literal or a parameter of unknown type its type.
 func coerceUnknown(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
+	if elem := to.OID.Elem(); elem.IsDomain() && !IsNullConst(e) { // so that the elements are checked
+		of := types.Type{OID: elem}.Storage().ArrayType()
+		array, err := coerceUnknown(e, of, ctx, pos)
+		if err != nil {
+			return nil, err
+		}
+		return coerceBase(array, to, CastExplicit, pos)
+	}
 	switch e := e.(type) {
 	case *Param:
 		e.Typ = types.Of(to.OID)

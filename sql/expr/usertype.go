@@ -1,6 +1,9 @@
 package expr
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -11,13 +14,15 @@ import (
 var BindDomainCheck func(sql string, base types.Type) (Expr, error)
 
 // domainConstraints are those of a domain and of the domains behind it, which
-// are checked first.
+// are checked first; those of one domain by their names.
 func domainConstraints(domain types.OID) (notNull bool, checks []types.Check) {
 	def := types.Lookup(domain).Definition
 	if def.Base.OID.IsDomain() {
 		notNull, checks = domainConstraints(def.Base.OID)
 	}
-	return notNull || def.NotNull, append(checks, def.Checks...)
+	own := slices.Clone(def.Checks)
+	slices.SortFunc(own, func(a, b types.Check) int { return strings.Compare(a.Name, b.Name) })
+	return notNull || def.NotNull, append(checks, own...)
 }
 
 // coerceDomain converts e to the type behind a domain and checks the domain's

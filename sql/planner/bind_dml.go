@@ -359,10 +359,29 @@ func BindExpr(ctx *Context, text string, e *parser.Expr, table *catalog.Object, 
 	if typ.OID == types.OIDUnknown {
 		return textIfUnknown(v)
 	}
+	if typ.OID == types.OIDBool && v.Type().OID != types.OIDUnknown && v.Type().OID != types.OIDBool && (context == "check constraints" || context == "domain constraints") {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of CHECK must be type boolean, not type %s", v.Type()).At(pos)
+	}
 	if !expr.CanCoerce(v.Type(), typ, expr.CastAssignment) {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but %s is needed", v.Type(), typ).At(pos)
 	}
 	return expr.Coerce(v, typ, expr.CastAssignment, pos)
+}
+
+// ExprDeps are the functions and types that an expression of a table's definition
+// uses.
+func ExprDeps(ctx *Context, text string, table *catalog.Object) ([]plan.ObjectID, error) {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	b := newBinder(ctx, text, e.Base)
+	s := newScope(nil)
+	s.kind = everything("expressions")
+	s.entries = []*entry{objectEntry(table)}
+	x := exprBinder{binder: b, scope: s}
+	_, err = x.expr(e.Node)
+	return b.deps, err
 }
 
 // ResolveType finds the type that a type name names; text is the whole text

@@ -8,8 +8,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Qualify gives the text of a query in which every relation is named with its
@@ -21,6 +24,17 @@ func Qualify(ctx *Context, text string, q *parser.Query) (string, error) {
 	z := &qualifier{ctx: ctx, text: text, base: q.Base}
 	z.message(q.Stmt.ProtoReflect(), nil)
 	return applyEdits(q.SQL, q.Base, z.edits)
+}
+
+// QualifyExpr is Qualify for an expression of a table's definition, without relations.
+func QualifyExpr(ctx *Context, text string) (string, error) {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		return "", err
+	}
+	z := &qualifier{ctx: ctx, text: text, base: e.Base}
+	z.message(e.Node.ProtoReflect(), nil)
+	return applyEdits(text, 0, z.edits)
 }
 
 // edit replaces text[at:end] by new.
@@ -132,6 +146,94 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 	return applyEdits(q.SQL, q.Base, edits)
 }
 
+// RenameType gives the text of a stored query, or of an expression, with one
+// type's name replaced by another.
+func RenameType(text string, query bool, schema, name, newSchema, newName string) (string, error) {
+	var root protoreflect.Message
+	base := 0
+	if query {
+		q, err := parser.ParseQuery(text)
+		if err != nil {
+			return "", err
+		}
+		root, base = q.Stmt.ProtoReflect(), q.Base
+	} else {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			return "", err
+		}
+		root, base = e.Node.ProtoReflect(), e.Base
+	}
+	var edits []edit
+	var visit func(m protoreflect.Message)
+	visit = func(m protoreflect.Message) {
+		if t, ok := m.Interface().(*pg.TypeName); ok && len(t.Names) > 1 {
+			if names := listNames(t.Names[len(t.Names)-2:]); names[0] == schema && names[1] == name {
+				at := base + int(t.Location)
+				edits = append(edits, edit{at, relationEnd(text, at), parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)})
+			}
+		}
+		rangeMessages(m, visit)
+	}
+	visit(root)
+	return applyEdits(text, 0, edits)
+}
+
+// RenameLabel gives the text of a stored query, or of an expression over the
+// columns of table, with a label of an enum replaced by another in the literals
+// that are values of it.
+func RenameLabel(ctx *Context, text string, table *catalog.Object, enum types.OID, old, label string) (string, error) {
+	var edits []edit
+	quoted := parser.QuoteString(old)
+	note := func(x expr.Expr) {
+		c, ok := x.(*expr.Const)
+		if ok && c.Typ.OID == enum && c.Pos > 0 && c.Pos <= len(text) && strings.HasPrefix(text[c.Pos-1:], quoted) {
+			e := edit{c.Pos - 1, c.Pos - 1 + len(quoted), parser.QuoteString(label)}
+			if !slices.Contains(edits, e) {
+				edits = append(edits, e)
+			}
+		}
+	}
+	if table != nil {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			return "", err
+		}
+		bound, err := BindExpr(ctx, text, &e, table, "expressions", types.Unknown)
+		if err != nil {
+			return "", err
+		}
+		expr.Walk(bound, func(x expr.Expr) bool { note(x); return true })
+		return applyEdits(text, 0, edits)
+	}
+	q, err := parser.ParseQuery(text)
+	if err != nil {
+		return "", err
+	}
+	b, err := BindQuery(ctx, text, &q)
+	if err != nil {
+		return "", err
+	}
+	eachExpr(b.Rel, note)
+	return applyEdits(text, 0, edits)
+}
+
+// eachExpr visits the expressions of a bound plan, also those of its subqueries.
+func eachExpr(rel plan.Rel, f func(expr.Expr)) {
+	plan.Walk(rel, func(r plan.Rel) bool {
+		plan.Exprs(r, func(e expr.Expr) {
+			expr.Walk(e, func(x expr.Expr) bool {
+				f(x)
+				if s, ok := x.(*expr.Subquery); ok {
+					eachExpr(s.Rel.(plan.Rel), f)
+				}
+				return true
+			})
+		})
+		return true
+	})
+}
+
 // relationEnd is the end of the qualified name that begins at query[at].
 func relationEnd(query string, at int) int {
 	const blanks = " \t\n\r"
@@ -182,6 +284,8 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 		}
 	case *pg.FuncCall:
 		z.function(n)
+	case *pg.TypeName:
+		z.typeName(n)
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
 		z.expandStars(n.TargetList)
@@ -235,6 +339,25 @@ func (z *qualifier) function(n *pg.FuncCall) {
 	if fs := b.userFunctions(listNames(n.Funcname)); fs != nil {
 		at := z.base + int(n.Location)
 		z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(fs[0].Schema) + "."})
+	}
+}
+
+// typeName qualifies the name of a user-defined type.
+func (z *qualifier) typeName(n *pg.TypeName) {
+	if len(n.Names) != 1 || n.PctType || n.Location < 0 {
+		return
+	}
+	name := listNames(n.Names)
+	if _, ok := types.ByName(name[0]); ok {
+		return
+	}
+	b := binder{ctx: z.ctx}
+	for _, s := range b.searchPath() {
+		if o := z.ctx.Catalog.Get(catalog.KindType, s, name[0]); o != nil {
+			at := z.base + int(n.Location)
+			z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(s) + "."})
+			return
+		}
 	}
 }
 

@@ -28,7 +28,10 @@ type Label struct {
 }
 
 // Check is a CHECK constraint of a domain, over the column VALUE.
-type Check struct{ Name, Expr string }
+type Check struct {
+	Name, Expr string
+	NotValid   bool `json:",omitempty"` // values from before it need not satisfy it
+}
 
 // Definition is what a user has said of a type.
 type Definition struct {
