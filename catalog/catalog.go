@@ -78,6 +78,10 @@ type Object struct {
 	// Table and Key are of an index: the indexed relation and its columns.
 	Table plan.ObjectID
 	Key   []int
+	// Exprs are the expressions in an index's key (see ExprKey), Where says which
+	// rows it has, "" for all.
+	Exprs []IndexExpr `json:",omitempty"`
+	Where string      `json:",omitempty"`
 	// Index tells more of an index that is kept together with its table.
 	Index *IndexInfo
 	// Sequence is of a sequence, Function of a function.

@@ -278,6 +278,9 @@ func (s *Session) renameViewColumn(d *ddlState, a *parser.AlterCmd, o, c *catalo
 	c.Columns[i].Name = a.NewName
 	c.SQL = viewSQL(c)
 	d.apply(catalog.Change{Put: c})
+	if err := d.renameInIndexes(o.ID, a.Column, a.NewName); err != nil {
+		return err
+	}
 	for _, u := range d.cat.Users(o.ID) {
 		nu := *u
 		if u.Kind == catalog.KindIndex {

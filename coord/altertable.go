@@ -319,6 +319,9 @@ func (t *tableAlter) renameColumn() error {
 	if err != nil {
 		return err
 	}
+	if err := t.d.renameInIndexes(t.o.ID, t.a.Column, t.a.NewName); err != nil {
+		return err
+	}
 	seq := t.ownedSequence(t.a.Column)
 	t.put()
 	if seq != nil {
@@ -517,7 +520,11 @@ func (t *tableAlter) withoutColumn(col int) error {
 		if u.Kind != catalog.KindIndex || u.Table != o.ID {
 			continue
 		}
-		if slices.Contains(u.Key, col) {
+		used, err := t.indexUses(u, t.old.Column(name))
+		if err != nil {
+			return err
+		}
+		if used || slices.Contains(u.Key, col) {
 			t.d.apply(catalog.Change{Drop: u.ID})
 			continue
 		}

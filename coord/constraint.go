@@ -139,13 +139,22 @@ func indexSQL(t, x *catalog.Object) string {
 	if x.Index != nil && x.Index.Unique {
 		unique = "UNIQUE "
 	}
-	text := fmt.Sprintf("CREATE %sINDEX %s ON %s.%s USING btree (%s)", unique, quoteName(x.Name), quoteName(t.Schema), quoteName(t.Name), quotedColumns(t, x.Key))
+	text := fmt.Sprintf("CREATE %sINDEX %s ON %s.%s USING btree (%s)", unique, quoteName(x.Name), quoteName(t.Schema), quoteName(t.Name), indexKeyText(t, x))
 	for _, k := range t.Unique {
 		if k.Object == x.ID && k.NullsNotDistinct {
 			text += " NULLS NOT DISTINCT"
 		}
 	}
-	return text
+	return text + x.WhereText()
+}
+
+// indexKeyText lists the key of an index.
+func indexKeyText(t, x *catalog.Object) string {
+	out := make([]string, len(x.Key))
+	for i, k := range x.Key {
+		out[i] = x.KeyText(k, t.Columns, quoteName)
+	}
+	return strings.Join(out, ", ")
 }
 
 func quotedColumns(t *catalog.Object, key []int) string {

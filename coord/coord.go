@@ -102,6 +102,7 @@ type Coordinator struct {
 	mu          sync.RWMutex
 	collections map[plan.ObjectID]*collection
 	upserts     map[plan.ObjectID]*upsertState // owned by the timeline
+	forms       sync.Map                       // by index: *indexForm
 	keyed       map[plan.ObjectID][]*keyIndex  // by table; owned by the timeline
 	clusters    map[string]*cluster
 	sources     map[plan.ObjectID]*runningSource

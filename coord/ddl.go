@@ -34,7 +34,7 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 	case *parser.CreateMaterializedView:
 		err = s.createMaterializedView(d, p, n, w)
 	case *parser.CreateIndex:
-		err = s.createIndex(d, n, w)
+		err = s.createIndex(d, p, n, w)
 	case *parser.CreateSchema:
 		err = s.createSchema(d, n, w)
 	case *parser.CreateCluster:

@@ -474,6 +474,7 @@ func (n *newTable) put() {
 		if u.Kind == catalog.KindIndex && u.Table == n.o.ID {
 			nu := *u
 			nu.Columns = n.o.Columns
+			n.s.retypeIndex(n.o, &nu)
 			nu.SQL = indexSQL(n.o, &nu)
 			n.d.apply(catalog.Change{Put: &nu})
 		}

@@ -2,7 +2,6 @@ package coord
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -251,7 +250,7 @@ func timeFunction(e expr.Expr) (name string) {
 	return name
 }
 
-func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.ResultWriter) error {
+func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w pgwire.ResultWriter) error {
 	t := d.cat.Resolve(catalog.KindTable, n.On.Schema, n.On.Name, s.relationPath())
 	if t == nil {
 		return undefinedRelation(n.On.Schema, n.On.Name)
@@ -259,19 +258,11 @@ func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.Resul
 	if t.Kind == catalog.KindIndex || t.Kind == catalog.KindVirtual {
 		return pgerror.New(pgerror.WrongObjectType, "cannot create index on relation \"%s\"", t.Name)
 	}
-	var key []int
-	for _, k := range n.Keys {
-		if k.Column == "" {
-			return pgerror.Unsupported("index on an expression")
-		}
-		c := slices.IndexFunc(t.Columns, func(x catalog.Column) bool { return x.Name == k.Column })
-		if c < 0 {
-			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", k.Column)
-		}
-		if !slices.Contains(key, c) {
-			key = append(key, c)
-		}
+	x := &catalog.Object{}
+	if err := s.indexKey(x, t, p.stmt.Text, n); err != nil {
+		return err
 	}
+	key := x.Key
 	if len(key) == 0 { // DEFAULT INDEX
 		if key = collectionKey(t); len(key) == 0 {
 			for i := range t.Columns {
@@ -279,12 +270,10 @@ func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.Resul
 			}
 		}
 	}
-	if n.Where != nil {
-		return pgerror.Unsupported("partial index")
-	}
+	x.Key = key
 	name := n.Name.Name
 	if name == "" {
-		name = indexName(d.cat, t, key)
+		name = indexName(d.cat, t, x)
 	}
 	exists := d.cat.Get(catalog.KindIndex, t.Schema, name)
 	if skip, err := taken(exists, n.IfNotExists, w); skip || err != nil {
@@ -298,9 +287,12 @@ func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.Resul
 		if t.Kind != catalog.KindTable {
 			return pgerror.Unsupported("unique index on a " + t.Kind.String())
 		}
+		if !x.Plain() {
+			return pgerror.Unsupported("unique index on an expression or of some rows only")
+		}
 		return s.createUniqueIndex(d, t, name, key, n)
 	}
-	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Deps: []plan.ObjectID{t.ID},
+	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Exprs: x.Exprs, Where: x.Where, Deps: []plan.ObjectID{t.ID},
 		Cluster: cl, Temporary: t.Temporary}
 	if t.Kind == catalog.KindView {
 		q, err := planner.BindQuery(s.bindContext(nil), t.Query, mustQuery(t.Query))
@@ -313,6 +305,9 @@ func (s *Session) createIndex(d *ddlState, n *parser.CreateIndex, w pgwire.Resul
 	}
 	o.SQL = indexSQL(t, o)
 	if o, err = s.c.newObject(o); err != nil {
+		return err
+	}
+	if err := s.verifyIndex(t, o); err != nil {
 		return err
 	}
 	d.apply(catalog.Change{Put: o})
@@ -347,10 +342,14 @@ func mustQuery(sql string) *parser.Query {
 
 // indexName makes a name as PostgreSQL does: table_columns_idx, with a number
 // if that is taken.
-func indexName(cat *catalog.Snapshot, t *catalog.Object, key []int) string {
+func indexName(cat *catalog.Snapshot, t, x *catalog.Object) string {
 	base := t.Name
-	for _, k := range key {
-		base += "_" + t.Columns[k].Name
+	for _, k := range x.Key {
+		if i, ok := catalog.ExprOf(k); ok {
+			base += "_" + x.Exprs[i].Name
+		} else {
+			base += "_" + t.Columns[k].Name
+		}
 	}
 	base = base[:min(len(base), 55)]
 	name := base + "_idx"

@@ -311,7 +311,7 @@ func (s *Session) showIndexes(cat *catalog.Snapshot, n *parser.Show) ([]pgwire.C
 		t := cat.ByID(o.Table)
 		key := make([]string, len(o.Key))
 		for i, k := range o.Key {
-			key[i] = o.Columns[k].Name
+			key[i] = o.KeyText(k, o.Columns, func(name string) string { return name })
 		}
 		rows = append(rows, []string{o.Name, t.Name, o.Cluster, "{" + strings.Join(key, ",") + "}", o.Comment})
 	}

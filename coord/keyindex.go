@@ -134,7 +134,7 @@ func arrangement(cat *catalog.Snapshot, t *catalog.Object, key []int) (id plan.O
 		return t.ID, false
 	}
 	for _, u := range cat.Users(t.ID) {
-		if u.Kind == catalog.KindIndex && u.Table == t.ID && u.Index != nil && slices.Equal(u.Key, key) {
+		if u.Kind == catalog.KindIndex && u.Table == t.ID && u.Index != nil && u.Plain() && slices.Equal(u.Key, key) {
 			return u.ID, u.Index.Encoded
 		}
 	}

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ func (c *Coordinator) makeCollection(o *catalog.Object) error {
 // source's relation, a materialized view, an index; nil for others.
 func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 	kinds := kindsOf(o.Columns)
+	for _, x := range o.Exprs {
+		kinds = append(kinds, x.Type.Kind())
+	}
 	key := collectionKey(o)
 	var coll *collection
 	switch o.Kind {
@@ -83,7 +87,13 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 func collectionKey(o *catalog.Object) []int {
 	switch {
 	case o.Kind == catalog.KindIndex:
-		return o.Key
+		key := slices.Clone(o.Key)
+		for i, k := range key {
+			if x, ok := catalog.ExprOf(k); ok { // after the columns
+				key[i] = len(o.Columns) + x
+			}
+		}
+		return key
 	case o.AppendOnly:
 		return nil
 	case len(o.Key) > 0:
@@ -156,7 +166,7 @@ func (c *Coordinator) viewPlan(cat *catalog.Snapshot, o *catalog.Object) (plan.R
 		if t == nil {
 			return nil, pgerror.New(pgerror.UndefinedTable, "the relation of index %q is gone", o.Name)
 		}
-		query = "SELECT * FROM " + quoteName(t.Schema) + "." + quoteName(t.Name)
+		query = indexQuery(t, o)
 	}
 	stmts, err := parser.Parse(query)
 	if err != nil {

@@ -161,25 +161,33 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 		return nil
 	}
 	var out []planner.Index
-	add := func(ix plan.ObjectID, key []int, unique bool) {
-		if len(key) == 0 || len(key) == len(o.Columns) && len(o.PrimaryKey) == 0 && ix == id {
+	add := func(x *catalog.Object, key []int, unique bool) {
+		if len(key) == 0 || len(key) == len(o.Columns) && len(o.PrimaryKey) == 0 && x == o {
 			return
 		}
+		ix := planner.Index{ID: x.ID, Key: key, Unique: unique}
 		for _, k := range key {
-			if !bitwiseEqual(o.Columns[k].Type) {
+			if !bitwiseEqual(x.KeyType(k, o.Columns)) {
 				return
 			}
 		}
-		out = append(out, planner.Index{ID: ix, Key: key, Unique: unique})
+		if x != o && !x.Plain() {
+			f := s.c.indexForm(cat, o, x)
+			if f == nil {
+				return
+			}
+			ix.Exprs, ix.Preds = f.exprs, f.preds
+		}
+		out = append(out, ix)
 	}
-	add(id, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
+	add(o, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
 	for _, u := range cat.Users(id) {
 		if u.Kind == catalog.KindIndex && u.Table == id {
 			if u.Index != nil && u.Index.Encoded {
 				continue
 			}
 			if coll := s.c.collection(u.ID); coll != nil && coll.isReady() && coll.failed.Load() == nil {
-				add(u.ID, u.Key, u.Index != nil && u.Index.Unique)
+				add(u, u.Key, u.Index != nil && u.Index.Unique)
 			}
 		}
 	}

@@ -20,8 +20,10 @@ import (
 // rules are the expressions of a table's definition, compiled.
 type rules struct {
 	object    *catalog.Object
+	cat       *catalog.Snapshot
 	generated *expr.Program // the whole row, with the generated columns; nil: none
 	checks    []checkRule
+	indexes   []*expr.Program // the expressions of indexes that may fail
 }
 
 type checkRule struct {
@@ -31,10 +33,10 @@ type checkRule struct {
 
 // rulesOf compiles the rules of a table, once for a version of it.
 func (s *Session) rulesOf(t *catalog.Object) (*rules, error) {
-	if r := s.rules[t.ID]; r != nil && r.object == t {
+	if r := s.rules[t.ID]; r != nil && r.object == t && r.cat == s.snapshot() {
 		return r, nil
 	}
-	r := &rules{object: t}
+	r := &rules{object: t, cat: s.snapshot()}
 	bind := func(text, context string, typ types.Type) (expr.Expr, error) {
 		x, err := parser.ParseExpr(text)
 		if err != nil {
@@ -70,6 +72,18 @@ func (s *Session) rulesOf(t *catalog.Object) (*rules, error) {
 			return nil, err
 		}
 		r.checks = append(r.checks, checkRule{ck.Name, prog})
+	}
+	for _, x := range r.cat.Users(t.ID) {
+		if x.Kind != catalog.KindIndex || x.Table != t.ID {
+			continue
+		}
+		prog, err := s.indexProgram(r.cat, t, x)
+		if err != nil {
+			return nil, err
+		}
+		if prog != nil {
+			r.indexes = append(r.indexes, prog)
+		}
 	}
 	if s.rules == nil {
 		s.rules = map[plan.ObjectID]*rules{}
@@ -140,6 +154,12 @@ func (s *Session) checkRows(t *catalog.Object, rows columnar.Batch, v *violation
 				return e
 			})
 			break
+		}
+	}
+	for _, prog := range r.indexes {
+		rank++
+		if _, _, errs := prog.Apply(s.exprContext(), &rows, nil); len(errs) > 0 {
+			v.note(errs[0].Row, rank, func() error { return errs[0].Err })
 		}
 	}
 	return nil

@@ -188,13 +188,13 @@ func indexDefCall(c *call) result {
 			if n > len(x.key) {
 				return text("")
 			}
-			return text(quoteIdent(x.table.obj.Columns[x.key[n-1]].Name))
+			return text(x.indexKey(n-1, len(c.args) > 2 && c.args[2] == "t"))
 		}
 	}
 	if len(c.args) > 2 && c.args[2] == "t" {
-		return text(x.indexDef(c.r.relName(c.m, x.table)))
+		return text(x.indexDef(c.r.relName(c.m, x.table), true))
 	}
-	return text(x.indexDef(x.table.qualified()))
+	return text(x.indexDef(x.table.qualified(), false))
 }
 
 func constraintDefCall(c *call) result {

@@ -257,13 +257,26 @@ func indexes(m *model, _ Env, f *filler) {
 	f.bool("indisunique", func(i int) bool { return xs[i].unique })
 	f.bool("indisprimary", func(i int) bool { return xs[i].constraint == 'p' })
 	f.all(true, "indimmediate", "indisvalid", "indisready", "indislive")
-	f.extend("indkey", func(i int, dst []byte) []byte { return attrArray(dst, xs[i].key, 0) })
+	f.extend("indkey", func(i int, dst []byte) []byte {
+		key := slices.Clone(xs[i].key)
+		for j, k := range key {
+			key[j] = max(k, -1) // an expression's is 0
+		}
+		return attrArray(dst, key, 0)
+	})
+	f.some("indexprs", func(i int) string { return xs[i].exprs() })
+	f.some("indpred", func(i int) string {
+		if xs[i].obj == nil {
+			return ""
+		}
+		return xs[i].obj.Where
+	})
 	each := func(name string, g func(t types.Type) uint32) {
 		var oids []uint32
 		f.extend(name, func(i int, dst []byte) []byte {
 			oids = oids[:0]
 			for _, k := range xs[i].key {
-				oids = append(oids, g(xs[i].table.obj.Columns[k].Type))
+				oids = append(oids, g(xs[i].keyColumn(k).Type))
 			}
 			return oidVector(dst, oids)
 		})

@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"strings"
 
+	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -21,17 +22,41 @@ func (r *rel) keyNames(key []int) string {
 	return b.String()
 }
 
-// indexDef is the statement that makes an index, on a table under this name.
-func (r *rel) indexDef(table string) string {
+// indexDef is the statement that makes an index, on a table under this name; pretty
+// leaves out parentheses that are not needed.
+func (r *rel) indexDef(table string, pretty bool) string {
 	s := "CREATE "
 	if r.unique {
 		s += "UNIQUE "
 	}
-	s += "INDEX " + quoteIdent(r.name) + " ON " + table + " USING btree (" + r.table.keyNames(r.key) + ")"
+	s += "INDEX " + quoteIdent(r.name) + " ON " + table + " USING btree (" + r.indexKeys(pretty) + ")"
 	if r.nullsNotDistinct() {
 		s += " NULLS NOT DISTINCT"
 	}
+	if r.obj != nil {
+		s += r.obj.WhereText()
+	}
 	return s
+}
+
+// indexKeys lists the key of an index.
+func (r *rel) indexKeys(pretty bool) string {
+	out := make([]string, len(r.key))
+	for i := range out {
+		out[i] = r.indexKey(i, pretty)
+	}
+	return strings.Join(out, ", ")
+}
+
+// indexKey is a part of the key of an index.
+func (r *rel) indexKey(i int, pretty bool) string {
+	if r.obj == nil { // of a primary key
+		return quoteIdent(r.table.obj.Columns[r.key[i]].Name)
+	}
+	if x, ok := catalog.ExprOf(r.key[i]); ok && pretty && strings.HasPrefix(r.obj.Exprs[x].SQL, "(") {
+		return r.obj.Exprs[x].SQL
+	}
+	return r.obj.KeyText(r.key[i], r.table.obj.Columns, quoteIdent)
 }
 
 // nullsNotDistinct says of the index of a key that NULLs are equal in it.

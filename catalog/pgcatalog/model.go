@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -70,7 +71,7 @@ type rel struct {
 func (r *rel) attrs(yield func(num int, c *catalog.Column) bool) {
 	if r.table != nil {
 		for i, k := range r.key {
-			if !yield(i+1, &r.table.obj.Columns[k]) {
+			if !yield(i+1, r.keyColumn(k)) {
 				return
 			}
 		}
@@ -81,6 +82,27 @@ func (r *rel) attrs(yield func(num int, c *catalog.Column) bool) {
 			return
 		}
 	}
+}
+
+// keyColumn is a part of an index's key as a column.
+func (r *rel) keyColumn(key int) *catalog.Column {
+	if i, ok := catalog.ExprOf(key); ok {
+		x := r.obj.Exprs[i]
+		return &catalog.Column{Name: x.Name, Type: x.Type}
+	}
+	return &r.table.obj.Columns[key]
+}
+
+// exprs lists the expressions of an index, "" if it has none.
+func (r *rel) exprs() string {
+	if r.obj == nil {
+		return ""
+	}
+	out := make([]string, len(r.obj.Exprs))
+	for i, x := range r.obj.Exprs {
+		out[i] = x.SQL
+	}
+	return strings.Join(out, ", ")
 }
 
 // natts is pg_class.relnatts.

@@ -104,8 +104,8 @@ func (m *model) depends() []depend {
 				add(oidPgClass, r.oid, oidPgConstr, r.oid+impliedKey<<24, 0, 'i')
 				continue
 			}
-			for _, k := range r.key {
-				add(oidPgClass, r.oid, oidPgClass, r.table.oid, k+1, 'a')
+			for _, k := range r.key { // of an expression, on the table
+				add(oidPgClass, r.oid, oidPgClass, r.table.oid, max(k+1, 0), 'a')
 			}
 			continue
 		}
@@ -233,7 +233,7 @@ func pgIndexes(m *model, _ Env, f *filler) {
 	f.text("schemaname", func(i int) string { return xs[i].schema })
 	f.text("tablename", func(i int) string { return xs[i].table.name })
 	f.text("indexname", func(i int) string { return xs[i].name })
-	f.text("indexdef", func(i int) string { return xs[i].indexDef(xs[i].table.qualified()) })
+	f.text("indexdef", func(i int) string { return xs[i].indexDef(xs[i].table.qualified(), false) })
 }
 
 // inStatistics chooses relations by the name of a statistics view: all, the

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -354,7 +356,7 @@ func BindExpr(ctx *Context, text string, e *parser.Expr, table *catalog.Object, 
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in %s", context).At(pos)
 	}
 	if hasSubquery(v) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", context).At(pos)
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", strings.TrimSuffix(context, "s")).At(pos)
 	}
 	if typ.OID == types.OIDUnknown {
 		return textIfUnknown(v)

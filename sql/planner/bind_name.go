@@ -2,6 +2,8 @@ package planner
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/sql/parser"
 )
 
 // columnName is the name of an output column without an alias, as PostgreSQL
@@ -11,6 +13,14 @@ func (b *binder) columnName(n *pg.Node) string {
 		return name
 	}
 	return "?column?"
+}
+
+// IndexColumnName is the name of the column that an expression is in an index.
+func IndexColumnName(ctx *Context, text string, e *parser.Expr) string {
+	if name, strength := newBinder(ctx, text, e.Base).figureName(e.Node); strength > 0 {
+		return name
+	}
+	return "expr"
 }
 
 // figureName gives a name and how good it is: 0 none, 1 weak (a cast's type,

@@ -18,6 +18,8 @@ import (
 type testCatalog struct {
 	snap *catalog.Snapshot
 	next plan.ObjectID
+
+	indexes map[plan.ObjectID][]Index
 }
 
 func newTestCatalog() *testCatalog { return &testCatalog{snap: catalog.Empty(), next: 1} }
@@ -47,6 +49,8 @@ func (c *testCatalog) create(s *parser.Statement) error {
 		return nil
 	case *parser.CreateTable:
 		return c.createTable(s.Text, n)
+	case *parser.CreateIndex:
+		return c.createIndex(s.Text, n)
 	case *parser.CreateView:
 		return c.createView(s.Text, n.Name, n.Columns, &n.Query, catalog.KindView)
 	case *parser.CreateMaterializedView:
@@ -113,6 +117,38 @@ func (c *testCatalog) createTable(text string, n *parser.CreateTable) error {
 		}
 	}
 	c.put(o, n.Name)
+	return nil
+}
+
+// createIndex makes an index that lookups may use.
+func (c *testCatalog) createIndex(text string, n *parser.CreateIndex) error {
+	t := c.snap.Get(catalog.KindTable, "public", n.On.Name)
+	ix := Index{ID: c.next, Unique: n.Unique}
+	c.next++
+	cols := GetOf(t).Cols
+	for i := range n.Keys {
+		e, err := BindExpr(c.context(), text, &n.Keys[i].Expr, t, "index expressions", types.Unknown)
+		if err != nil {
+			return err
+		}
+		if col, ok := e.(*expr.Column); ok {
+			ix.Key = append(ix.Key, col.Index)
+			continue
+		}
+		ix.Key = append(ix.Key, -1-len(ix.Exprs))
+		ix.Exprs = append(ix.Exprs, Simplified(e, cols))
+	}
+	if n.Where != nil {
+		e, err := BindExpr(c.context(), text, n.Where, t, "index predicates", types.Bool)
+		if err != nil {
+			return err
+		}
+		ix.Preds = []expr.Expr{Simplified(e, cols)}
+	}
+	if c.indexes == nil {
+		c.indexes = map[plan.ObjectID][]Index{}
+	}
+	c.indexes[t.ID] = append(c.indexes[t.ID], ix)
 	return nil
 }
 

@@ -45,12 +45,9 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 // bestLookup is the best lookup for a filter, nil if there is none.
 func (o *optimizer) bestLookup(g *plan.Get, preds []expr.Expr) *plan.Lookup {
 	fixed := fixedValues(g, preds)
-	if len(fixed) == 0 {
-		return nil
-	}
 	var best *plan.Lookup
 	for _, ix := range o.opts.Indexes(g.ID) {
-		if l := lookupBy(ix, fixed); l != nil && better(l, best) {
+		if l := lookupBy(ix, withExprs(ix, g, preds, fixed)); l != nil && better(l, best) && impliesAll(g, preds, ix.Preds) {
 			best = l
 		}
 	}

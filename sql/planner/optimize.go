@@ -1,14 +1,17 @@
 package planner
 
 import (
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
 // Index is a key by which a collection can be looked up.
 type Index struct {
 	ID     plan.ObjectID // of the index, or of the collection for its own key
-	Key    []int         // columns of the collection
+	Key    []int         // columns of the collection; -1 - i is Exprs[i]
 	Unique bool
+	Exprs  []expr.Expr // over the columns of the collection
+	Preds  []expr.Expr // that hold for the rows it has, over them, too; nil: it has all
 }
 
 // Options is what optimization may depend on besides the bound plan.

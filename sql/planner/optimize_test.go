@@ -39,7 +39,7 @@ func (p *planTest) indexes(id plan.ObjectID) []Index {
 	for i, u := range o.Unique {
 		out = append(out, Index{ID: id*100 + plan.ObjectID(i), Key: u.Columns})
 	}
-	return out
+	return append(out, p.cat.indexes[id]...)
 }
 
 func (p *planTest) run(t *testing.T, c *datadriven.Case) string {

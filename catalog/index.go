@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"strings"
+
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// IndexExpr is an expression in the key of an index.
+type IndexExpr struct {
+	SQL  string
+	Name string // of the index's column
+	Type types.Type
+	Call bool // a function call, which needs no parentheses
+}
+
+// ExprKey is how a key names expression i of its index; a part of a key that is not
+// negative is a column.
+func ExprKey(i int) int { return -1 - i }
+
+// ExprOf is the number of the expression that a part of a key is; ok says that it is
+// not a column.
+func ExprOf(key int) (i int, ok bool) { return -1 - key, key < 0 }
+
+// KeyType is the type of a part of an index's key, of which the columns are cols.
+func (o *Object) KeyType(key int, cols []Column) types.Type {
+	if i, ok := ExprOf(key); ok {
+		return o.Exprs[i].Type
+	}
+	return cols[key].Type
+}
+
+// Plain says that an index has all rows, by columns only.
+func (o *Object) Plain() bool { return len(o.Exprs) == 0 && o.Where == "" }
+
+// KeyText writes a part of an index's key, of which the columns are cols.
+func (o *Object) KeyText(key int, cols []Column, quote func(string) string) string {
+	i, ok := ExprOf(key)
+	switch {
+	case !ok:
+		return quote(cols[key].Name)
+	case o.Exprs[i].Call:
+		return o.Exprs[i].SQL
+	}
+	return "(" + o.Exprs[i].SQL + ")"
+}
+
+// WhereText is the WHERE clause of an index with the space before it, "" for none.
+func (o *Object) WhereText() string {
+	switch {
+	case o.Where == "":
+		return ""
+	case strings.HasPrefix(o.Where, "(") && strings.HasSuffix(o.Where, ")"):
+		return " WHERE " + o.Where
+	}
+	return " WHERE (" + o.Where + ")"
+}

@@ -1,0 +1,255 @@
+package coord
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
+)
+
+// indexKey finds the key and the rows of a new index x on t.
+func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIndex) error {
+	seen := map[string]bool{}
+	var names []string
+	for i := range n.Keys {
+		k := &n.Keys[i]
+		part := t.Column(k.Column)
+		switch {
+		case k.Column != "" && part < 0:
+			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", k.Column)
+		case k.Column == "":
+			e, err := s.indexExpr(t, text, &k.Expr, "index expressions", types.Unknown)
+			if err != nil {
+				return err
+			}
+			if c, ok := e.(*expr.Column); ok {
+				part = c.Index
+				break
+			}
+			if !hasOrder(e.Type()) {
+				return pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", types.Of(e.Type().OID)).
+					WithHint("You must specify an operator class for the index or define a default operator class for the data type.")
+			}
+			part = catalog.ExprKey(len(x.Exprs))
+			n := s.storedExpr(t, k.Expr.SQL, e)
+			n.Name = freeColumn(names, planner.IndexColumnName(s.bindContext(nil), text, &k.Expr))
+			x.Exprs = append(x.Exprs, n)
+		}
+		if name := x.KeyText(part, t.Columns, quoteName); !seen[name] {
+			seen[name] = true
+			x.Key = append(x.Key, part)
+			if i, ok := catalog.ExprOf(part); ok {
+				names = append(names, x.Exprs[i].Name)
+			} else {
+				names = append(names, t.Columns[part].Name)
+			}
+		}
+	}
+	if n.Where == nil {
+		return nil
+	}
+	e, err := s.indexExpr(t, text, n.Where, "index predicates", types.Unknown)
+	if err == nil {
+		e, err = expr.CoerceToBool(e, "WHERE", 0)
+	}
+	if err == nil {
+		x.Where = s.storedExpr(t, n.Where.SQL, e).SQL
+	}
+	return err
+}
+
+// freeColumn is a name that is not among names: the one wished, with a number if
+// need be.
+func freeColumn(names []string, name string) string {
+	free := name
+	for i := 1; slices.Contains(names, free); i++ {
+		free = name + strconv.Itoa(i)
+	}
+	return free
+}
+
+// indexExpr binds an expression of an index.
+func (s *Session) indexExpr(t *catalog.Object, text string, e *parser.Expr, context string, typ types.Type) (expr.Expr, error) {
+	v, err := planner.BindExpr(s.bindContext(nil), text, e, t, context, typ)
+	if err != nil {
+		return nil, err
+	}
+	if expr.VolatilityOf(v) != expr.Immutable {
+		return nil, pgerror.New(pgerror.InvalidObjectDefinition, "functions in %s must be marked IMMUTABLE", strings.TrimSuffix(context, "s"))
+	}
+	return v, nil
+}
+
+// storedExpr is an expression of an index as the catalog has it: as it is printed,
+// if that means the same, else as it was written.
+func (s *Session) storedExpr(t *catalog.Object, written string, e expr.Expr) catalog.IndexExpr {
+	x := catalog.IndexExpr{SQL: written, Type: e.Type()}
+	if printed := expr.String(e, func(c *expr.Column) string { return parser.QuoteIdent(t.Columns[c.Index].Name) }); printed != written {
+		if b := s.c.bindOver(s.snapshot(), t, printed, e.Type()); b != nil && expr.Equal(b, e) {
+			x.SQL = printed
+		}
+	}
+	if c, ok := e.(*expr.Call); ok && !c.Fn.Operator && strings.HasPrefix(x.SQL, c.Fn.Name+"(") {
+		x.Call = true
+	}
+	return x
+}
+
+// bindOver binds an expression over the columns of a relation in the way of what is
+// stored, nil if it cannot be.
+func (c *Coordinator) bindOver(cat *catalog.Snapshot, t *catalog.Object, text string, typ types.Type) expr.Expr {
+	x, err := parser.ParseExpr(text)
+	if err != nil {
+		return nil
+	}
+	e, err := planner.BindExpr(c.bindContext(cat), text, &x, t, "index expressions", typ)
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+// indexForm is the expressions of an index, bound.
+type indexForm struct {
+	of, table    *catalog.Object
+	exprs, preds []expr.Expr
+}
+
+// indexForm binds the expressions of an index x on t, once for a version of both;
+// nil if they cannot be.
+func (c *Coordinator) indexForm(cat *catalog.Snapshot, t, x *catalog.Object) *indexForm {
+	if v, ok := c.forms.Load(x.ID); ok {
+		if f := v.(*indexForm); f.of == x && f.table == t {
+			return f
+		}
+	}
+	f := &indexForm{of: x, table: t}
+	cols := planColumns(t)
+	for _, e := range x.Exprs {
+		b := c.bindOver(cat, t, e.SQL, types.Unknown)
+		if b == nil {
+			return nil
+		}
+		f.exprs = append(f.exprs, planner.Simplified(b, cols))
+	}
+	if x.Where != "" {
+		b := c.bindOver(cat, t, x.Where, types.Bool)
+		if b == nil {
+			return nil
+		}
+		f.preds = []expr.Expr{planner.Simplified(b, cols)}
+	}
+	c.forms.Store(x.ID, f)
+	return f
+}
+
+// indexProgram computes the expressions of an index, nil if that cannot fail: a row
+// of a table for which it does is refused.
+func (s *Session) indexProgram(cat *catalog.Snapshot, t, x *catalog.Object) (*expr.Program, error) {
+	if x.Plain() {
+		return nil, nil
+	}
+	f := s.c.indexForm(cat, t, x)
+	if f == nil || !slices.ContainsFunc(slices.Concat(f.exprs, f.preds), func(e expr.Expr) bool { return !expr.IsTotal(e) }) {
+		return nil, nil
+	}
+	return expr.Compile(expr.MapFilterProject{Filters: f.preds, Outputs: f.exprs})
+}
+
+// verifyIndex computes the expressions of a new index for the rows that its table has.
+func (s *Session) verifyIndex(t, x *catalog.Object) error {
+	prog, err := s.indexProgram(s.snapshot(), t, x)
+	if prog == nil || err != nil || t.Kind != catalog.KindTable {
+		return err
+	}
+	rows, err := s.presentRows(t)
+	if err != nil {
+		return err
+	}
+	for _, d := range rows {
+		if _, _, errs := prog.Apply(s.exprContext(), &d.Batch, nil); len(errs) > 0 {
+			return errs[0].Err
+		}
+	}
+	return nil
+}
+
+// indexQuery is the query whose rows an index keeps: those of its table, with the
+// expressions of its key.
+func indexQuery(t, x *catalog.Object) string {
+	var b strings.Builder
+	b.WriteString("SELECT *")
+	for _, e := range x.Exprs {
+		b.WriteString(", (" + e.SQL + ")")
+	}
+	b.WriteString(" FROM " + quoteName(t.Schema) + "." + quoteName(t.Name) + x.WhereText())
+	return b.String()
+}
+
+// retypeIndex finds out again the types of the expressions of an index, whose table
+// has another form.
+func (s *Session) retypeIndex(t, x *catalog.Object) {
+	if len(x.Exprs) == 0 {
+		return
+	}
+	exprs := make([]catalog.IndexExpr, len(x.Exprs))
+	for i, e := range x.Exprs {
+		if b := s.c.bindOver(s.snapshot(), t, e.SQL, types.Unknown); b != nil {
+			e.Type = b.Type()
+		}
+		exprs[i] = e
+	}
+	x.Exprs = exprs
+}
+
+// renameInIndexes gives a column its new name in the expressions of the indexes of
+// a relation.
+func (d *ddlState) renameInIndexes(id plan.ObjectID, old, name string) error {
+	for _, u := range d.cat.Users(id) {
+		if u.Kind != catalog.KindIndex || u.Table != id || u.Plain() {
+			continue
+		}
+		nu := *u
+		nu.Exprs = append([]catalog.IndexExpr(nil), u.Exprs...)
+		texts := []*string{&nu.Where}
+		for i := range nu.Exprs {
+			texts = append(texts, &nu.Exprs[i].SQL)
+		}
+		for _, text := range texts {
+			if *text == "" {
+				continue
+			}
+			n, err := planner.RenameInExpr(*text, old, name)
+			if err != nil {
+				return err
+			}
+			*text = n
+		}
+		d.apply(catalog.Change{Put: &nu})
+	}
+	return nil
+}
+
+// indexUses reports whether an expression of an index uses a column of the table.
+func (t *tableAlter) indexUses(x *catalog.Object, col int) (bool, error) {
+	texts := []string{x.Where}
+	for _, e := range x.Exprs {
+		texts = append(texts, e.SQL)
+	}
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		if used, err := t.expressionUses(text, col); used || err != nil {
+			return used, err
+		}
+	}
+	return false, nil
+}
