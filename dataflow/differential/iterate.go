@@ -20,6 +20,9 @@ type Scope struct {
 
 	phase     phase
 	distincts []*scopeDistinct
+
+	ranked  []*rankedDistinct
+	settled int64 // up to this rank they settle rows in this round
 }
 
 // Enter brings an outer stream into the scope.
@@ -64,6 +67,9 @@ type IterateOptions struct {
 	// whose variable has the last rows added; the result of the second is all
 	// rows together. It makes a difference only if the step is not linear.
 	Working bool
+	// Ranked: the last column of the variables is a rank, which is not part of the
+	// result. See Scope.RankedDistinct, which the definitions end with.
+	Ranked bool
 	// Distinct, of Working: rows that have been added before are not added again.
 	Distinct bool
 }
@@ -79,7 +85,8 @@ type IterateOptions struct {
 //   - If the scope is built of Map, Concat, Consolidate, inner joins and Distinct
 //     and has no limit, added rows simply let the rounds go on: the old fixed
 //     point lies below the new one, so that they end there. Deleted rows go
-//     before that, in rounds of their own; see phase.
+//     before that, in rounds of their own; see phase. If the variables are Ranked,
+//     both go together, in the order of the ranks.
 //   - Otherwise the scope is evaluated anew from the entered content, which is
 //     kept, and what differs from the last result is put out.
 //
@@ -87,6 +94,9 @@ type IterateOptions struct {
 func (c *Circuit) Iterate(vars [][]columnar.Kind, opts IterateOptions, build func(sc *Scope)) []Stream {
 	it := &iterate{c: c, vars: vars, opts: opts, build: build}
 	for _, k := range vars {
+		if opts.Ranked {
+			k = k[:len(k)-1]
+		}
 		it.out = append(it.out, &port{kinds: k})
 	}
 	it.scope()
@@ -192,7 +202,9 @@ func (it *iterate) goOn(x *Context, changes [][]*trace.Batch) {
 			out[i] = append(out[i], ds...)
 		}
 	}
-	if it.push(changes, -1) {
+	if it.opts.Ranked {
+		it.push(changes, -1)
+	} else if it.push(changes, -1) {
 		s.phase = deleting
 		rounds()
 		s.phase = adding
@@ -276,7 +288,7 @@ func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
 func (s *Scope) goesOn() bool {
 	for _, n := range s.nodes {
 		switch n.op.(type) {
-		case *Input, *Output, *Arrangement, mapOp, concatOp, consolidateOp, *join, *scopeDistinct:
+		case *Input, *Output, *Arrangement, mapOp, concatOp, consolidateOp, *join, *scopeDistinct, *rankedDistinct:
 		default:
 			return false
 		}
@@ -327,7 +339,12 @@ func (s *Scope) run() [][]*dataflow.Delta {
 			if d == nil {
 				continue
 			}
-			out[i] = append(out[i], d)
+			if s.it.opts.Ranked {
+				row := &dataflow.Delta{Batch: columnar.Batch{Cols: d.Cols[:len(d.Cols)-1], N: d.N}, Diffs: d.Diffs}
+				out[i] = append(out[i], row)
+			} else {
+				out[i] = append(out[i], d)
+			}
 			if limit == 0 || s.round < limit {
 				s.vars[i].Push(d)
 				going = true
@@ -335,7 +352,7 @@ func (s *Scope) run() [][]*dataflow.Delta {
 				out[len(out)-1] = []*dataflow.Delta{s.it.opts.AtLimit}
 			}
 		}
-		if !going {
+		if !s.settleNext() && !going {
 			break
 		}
 	}
@@ -345,6 +362,25 @@ func (s *Scope) run() [][]*dataflow.Delta {
 		}
 	}
 	return out
+}
+
+// settleNext prepares the next round for the rows that wait to be settled, and
+// reports whether there are any.
+func (s *Scope) settleNext() bool {
+	s.settled = never
+	for _, d := range s.ranked {
+		s.settled = min(s.settled, d.next())
+	}
+	if s.settled == never {
+		s.settled = 0
+		return false
+	}
+	for _, d := range s.ranked {
+		if d.next() == s.settled {
+			d.node.Wake()
+		}
+	}
+	return true
 }
 
 // nextRound steps the scope once.

@@ -14,16 +14,20 @@ import (
 // recursive renders WITH RECURSIVE by a scope of the circuit. What does not
 // depend on the variables is computed outside and brought in.
 func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
-	kinds := make([][]columnar.Kind, len(r.Values))
-	typs := make([][]types.Type, len(r.Values))
-	for i, v := range r.Values {
+	values, ranked := b.rankedValues(r)
+	if !ranked {
+		values = r.Values
+	}
+	kinds := make([][]columnar.Kind, len(values))
+	typs := make([][]types.Type, len(values))
+	for i, v := range values {
 		cols := v.Columns()
 		kinds[i], typs[i] = kindsOf(cols), typesOf(cols)
 	}
 	// The scope is built anew whenever it is evaluated; what is outside only once.
 	outside := map[plan.Rel]differential.Stream{}
 	first := true
-	opts := differential.IterateOptions{Limit: r.Limit, Working: r.Working, Distinct: r.Working && r.Distinct[1]}
+	opts := differential.IterateOptions{Limit: r.Limit, Working: r.Working, Distinct: r.Working && r.Distinct[1], Ranked: ranked}
 	if r.FailAtLimit {
 		opts.AtLimit = errorDelta([]expr.RowError{{Err: pgerror.New(pgerror.ProgramLimitExceeded,
 			"recursive query exceeded the recursion limit %d", r.Limit).
@@ -38,9 +42,12 @@ func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
 		for i, id := range r.IDs {
 			in.lets[id] = in.base(sc.Var(i), typs[i])
 		}
-		for i, v := range r.Values {
+		for i, v := range values {
 			c := in.rel(v, nil)
-			if r.Distinct[i] {
+			switch {
+			case ranked:
+				c = in.base(sc.RankedDistinct(in.stream(c)), typs[i])
+			case r.Distinct[i]:
 				c = in.distinctColl(c, typs[i])
 			}
 			s := in.stream(c)
@@ -64,7 +71,7 @@ func (b *builder) recursive(r *plan.Recursive, need []bool) coll {
 		b.lets = map[int]coll{}
 	}
 	for i, id := range r.IDs {
-		b.lets[id] = b.base(outs[i], typs[i])
+		b.lets[id] = b.base(outs[i], typesOf(r.Values[i].Columns()))
 	}
 	return b.rel(r.Body, need)
 }
