@@ -204,9 +204,10 @@ func TestConsistentReads(t *testing.T) {
 		"richest":    "SELECT id, balance FROM account ORDER BY balance DESC, id LIMIT 5",
 		"ranked":     "SELECT branch, id, balance, row_number() OVER (PARTITION BY branch ORDER BY balance DESC, id) AS rn FROM account",
 		"on_views":   "SELECT b.branch, b.s, j.n FROM per_branch b FULL JOIN (SELECT branch, count(*) AS n FROM joined WHERE s IS NOT NULL GROUP BY branch) j ON j.branch = b.branch",
+		"dear":       "SELECT branch, count(*) AS n FROM account, LATERAL generate_series(1, balance * 8) GROUP BY branch", // its cluster lags
 		"without":    "SELECT id FROM account a WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.account = a.id)",
 	}
-	names := []string{"per_branch", "per_entry", "joined", "richest", "ranked", "on_views", "without"}
+	names := []string{"per_branch", "per_entry", "joined", "richest", "ranked", "on_views", "dear", "without"}
 	for i, name := range names {
 		cluster := ""
 		if i%2 == 1 {
