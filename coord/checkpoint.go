@@ -40,6 +40,8 @@ type checkpointer struct {
 	sequences map[plan.ObjectID]sequenceState
 	count     int64
 	took      time.Duration
+
+	unread int // in recovery: rows of the log that the dataflows have not taken yet
 }
 
 // capturedState is the state of an object at the checkpoint's epoch: spines by
@@ -95,6 +97,13 @@ type cut struct {
 func (k *cut) add(s *capturedState) {
 	k.mu.Lock()
 	k.states = append(k.states, s)
+	k.mu.Unlock()
+}
+
+// hold keeps a collection at the cut's epoch until all have captured.
+func (k *cut) hold(p *pin) {
+	k.mu.Lock()
+	k.holds = append(k.holds, p)
 	k.mu.Unlock()
 }
 
@@ -188,6 +197,9 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 			cl.notify(epochChanges{epoch: k.epoch, rows: changeMap{}, errs: changeMap{}, held: true, barrier: func(dataflow.Epoch) {
 				defer k.waiting.Done()
 				for _, f := range cl.flows {
+					p := &pin{coll: f.out} // for the loops that read it and are not there yet
+					p.place(k.epoch)
+					k.hold(p)
 					if !f.failed && !f.out.temporary && k.catalog.ByID(f.id) != nil {
 						k.add(capture(f.out, f.fingerprint, true, append(f.out.spines(), f.df.circuit.Spines()...)))
 					}
@@ -199,6 +211,8 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 		return nil, err
 	}
 	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		for _, in := range k.holds {
 			in.release()
 		}
@@ -229,7 +243,7 @@ func (c *Coordinator) captureIngest(k *cut) {
 		}
 		in := &pin{coll: coll}
 		in.place(k.epoch) // always possible: there is nothing later
-		k.holds = append(k.holds, in)
+		k.hold(in)
 		if k.catalog.ByID(id) == nil {
 			continue // of a temporary object
 		}
@@ -531,12 +545,6 @@ func (c *Coordinator) recover() error {
 			c.positions[plan.ObjectID(id)] = pos
 		}
 	}
-	c.clusters[defaultCluster] = newCluster(c, defaultCluster)
-	for _, o := range cat.Objects() {
-		if o.Kind == catalog.KindCluster {
-			c.clusters[o.Name] = newCluster(c, o.Name)
-		}
-	}
 	for _, o := range c.inOrder(cat) {
 		if err := c.restore(o, p.written[o.ID], after); err != nil {
 			return fmt.Errorf("%s %s.%s: %w", o.Kind, o.Schema, o.Name, err)
@@ -550,6 +558,9 @@ func (c *Coordinator) recover() error {
 		}
 		return c.replay(rec.Epoch, r)
 	}); err != nil {
+		return err
+	}
+	if err := c.replayed(); err != nil {
 		return err
 	}
 	c.reached(c.timeline.last)
@@ -652,7 +663,7 @@ func (c *Coordinator) restore(o *catalog.Object, st *storage.ObjectState, at dat
 		return err
 	}
 	f.at = at
-	cl := c.clusterOf(o)
+	cl := coll.stage.loop
 	cl.done.set(at)
 	if !cl.attach(f) {
 		return fmt.Errorf("the inputs of the view %q cannot be read at epoch %d", o.Name, at)
@@ -695,25 +706,50 @@ func (c *collection) restored(at dataflow.Epoch, meta []byte) error {
 	return nil
 }
 
-// replay applies a log record as it was applied when it was written.
+// replayRows is how many rows of the log the dataflows take in one step.
+const replayRows = 1 << 18
+
+// replay applies a log record. The dataflows follow in steps of many epochs, so that
+// a start costs what has changed since the checkpoint, not each change.
 func (c *Coordinator) replay(e dataflow.Epoch, r *record) error {
 	if len(r.catalog) > 0 {
+		if err := c.replayed(); err != nil {
+			return err
+		}
 		if err := c.replayCatalog(r.catalog); err != nil {
 			return err
 		}
 	}
 	c.timeline.last = e
-	changes := c.applyIngest(e, r, c.readable())
+	c.applyIngest(e, r, c.readable())
 	c.timeline.ingest.done.set(e)
-	for _, cl := range c.clusters {
-		ec := epochChanges{epoch: e, rows: changes, errs: changeMap{}}
-		if err := cl.complete(c.ctx, &ec, false); err != nil {
+	c.timeline.durable.set(e)
+	c.ckpt.dirty.Store(true)
+	for _, ch := range r.changes {
+		if ch.delta != nil {
+			c.ckpt.unread += ch.delta.N
+		}
+	}
+	if c.ckpt.unread < replayRows {
+		return nil
+	}
+	return c.replayed()
+}
+
+// replayed brings the dataflows to where the replay is.
+func (c *Coordinator) replayed() error {
+	c.ckpt.unread = 0
+	e := c.timeline.ingest.done.get()
+	for _, cl := range c.clusterList() {
+		if cl.done.get() >= e {
+			continue
+		}
+		ec := epochChanges{epoch: e}
+		if err := cl.complete(c.ctx, &ec, true); err != nil {
 			return err
 		}
 		cl.step(ec)
 	}
-	c.timeline.durable.set(e)
-	c.ckpt.dirty.Store(true)
 	return nil
 }
 
@@ -739,11 +775,6 @@ func (c *Coordinator) replayCatalog(changes []catalog.Change) error {
 		}
 		if ch.Put == nil || cat.ByID(ch.Put.ID) == nil {
 			continue
-		}
-		if ch.Put.Kind == catalog.KindCluster && c.clusters[ch.Put.Name] == nil {
-			cl := newCluster(c, ch.Put.Name)
-			cl.done.set(c.timeline.last)
-			c.clusters[ch.Put.Name] = cl
 		}
 		if c.collection(ch.Put.ID) == nil {
 			if err := c.makeCollection(cat.ByID(ch.Put.ID)); err != nil {
@@ -774,7 +805,7 @@ func (c *Coordinator) hydrateMissing() error {
 			coll.setReady()
 			continue
 		}
-		c.hydrate(c.clusterOf(o), f)
+		c.hydrate(coll.stage.loop, f)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -28,24 +29,20 @@ type flow struct {
 }
 
 // seen is how far a cluster has read a collection of another stage. It is pinned
-// there, so that what comes after can be read from the traces. A foreign collection
-// and one that circuits look into are read at each of the cluster's epochs, so all
-// of those are kept.
+// there, so that what comes after can be read from the traces.
 type seen struct {
 	*pin
 	foreign bool // of another cluster, not of ingestion
-	next    *pin // at the epoch in work, if not all are kept
+	next    *pin // at the epoch in work
 	users   int
 }
 
 // advance says that the cluster has processed everything up to e.
 func (s *seen) advance(e dataflow.Epoch) {
-	if s.next == nil {
-		s.pin.advance(e)
-		return
+	if s.next != nil {
+		s.release()
+		s.pin, s.next = s.next, nil
 	}
-	s.release()
-	s.pin, s.next = s.next, nil
 }
 
 // changeMap is changes by collection.
@@ -61,9 +58,18 @@ type epochChanges struct {
 	held    bool                   // it is to be exactly this epoch, which is pinned until the barrier
 }
 
-// cluster is an isolation unit: the dataflows assigned to it run in its loop,
-// epoch by epoch, and never delay another cluster.
+// clusterLevel names a loop of a cluster.
+type clusterLevel struct {
+	name  string
+	level int
+}
+
+// cluster is a loop of an isolation unit, in which the dataflows assigned to it run
+// epoch by epoch, and never delay another cluster. A view that reads one of another
+// cluster runs in a loop one level above that: so loops never wait for each other
+// in a circle, and views that read no other cluster do not wait for any.
 type cluster struct {
+	clusterLevel
 	stage
 	c       *Coordinator
 	mu      sync.Mutex
@@ -77,12 +83,67 @@ type cluster struct {
 	flows   []*flow // dependency order
 	users   map[plan.ObjectID][]*flow
 	seen    map[plan.ObjectID]*seen
+	foreign []*seen // those of other loops
 	merging bool
 }
 
-func newCluster(c *Coordinator, name string) *cluster {
-	return &cluster{
-		stage:   stage{name: name},
+// clusterFor is the loop of a cluster, "" for the default one, for what reads the
+// given objects. It makes the loop if there is none: call it in the timeline or in
+// recovery.
+func (c *Coordinator) clusterFor(name string, reads []plan.ObjectID) *cluster {
+	if name == "" {
+		name = defaultCluster
+	}
+	cat := c.catalog.Load()
+	levels := map[plan.ObjectID]int{}
+	var over func(name string, ids []plan.ObjectID) int
+	over = func(name string, ids []plan.ObjectID) (level int) {
+		for _, id := range ids {
+			o := cat.ByID(id)
+			if o == nil {
+				continue
+			}
+			if o.Kind != catalog.KindMaterializedView { // what has no loop: what is behind it counts
+				if o.Kind == catalog.KindView {
+					level = max(level, over(name, o.Deps))
+				}
+				continue
+			}
+			of := o.Cluster
+			if of == "" {
+				of = defaultCluster
+			}
+			n, ok := levels[id]
+			if !ok {
+				n = over(of, o.Deps)
+				levels[id] = n
+			}
+			if of != name {
+				n++
+			}
+			level = max(level, n)
+		}
+		return level
+	}
+	key := clusterLevel{name, over(name, reads)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.clusters[key]
+	if cl == nil {
+		cl = newCluster(c, key)
+		cl.done.set(c.timeline.ingest.done.get())
+		c.clusters[key] = cl
+		if c.looping {
+			c.tasks.Go(func() { cl.run(c.ctx) })
+		}
+	}
+	return cl
+}
+
+func newCluster(c *Coordinator, key clusterLevel) *cluster {
+	cl := &cluster{
+		clusterLevel: key,
+
 		c:       c,
 		wake:    make(chan struct{}, 1),
 		control: make(chan func()),
@@ -90,6 +151,8 @@ func newCluster(c *Coordinator, name string) *cluster {
 		users:   map[plan.ObjectID][]*flow{},
 		seen:    map[plan.ObjectID]*seen{},
 	}
+	cl.loop = cl
+	return cl
 }
 
 // notify tells of a complete epoch. It never blocks.
@@ -234,22 +297,23 @@ func (cl *cluster) complete(ctx context.Context, ec *epochChanges, skipped bool)
 		}
 		cl.passOver(cl.done.get(), ec.epoch)
 	}
-	own := false
-	for id, s := range cl.seen {
-		if !s.foreign && !skipped {
-			continue
-		}
+	unread := cl.foreign
+	if skipped {
+		unread = slices.Collect(maps.Values(cl.seen))
+	}
+	if len(unread) > 0 { // the maps are shared with the other loops
+		ec.rows, ec.errs = maps.Clone(ec.rows), maps.Clone(ec.errs)
+	}
+	if ec.rows == nil {
+		ec.rows, ec.errs = changeMap{}, changeMap{}
+	}
+	for _, s := range unread {
 		if s.foreign {
 			if err := s.coll.stage.done.wait(ctx, ec.epoch); err != nil {
 				return err
 			}
 		}
-		if !own { // the maps are shared with the other clusters
-			ec.rows, ec.errs, own = maps.Clone(ec.rows), maps.Clone(ec.errs), true
-			if ec.rows == nil {
-				ec.rows, ec.errs = changeMap{}, changeMap{}
-			}
-		}
+		id := s.coll.id
 		rows, errs, err := s.changes(ec.epoch)
 		if err != nil {
 			cl.lost(s, ec.epoch)
@@ -278,20 +342,26 @@ func (cl *cluster) lost(s *seen, e dataflow.Epoch) {
 
 // pinAt pins what changed at the epoch of ec there, and reports whether it could.
 func (cl *cluster) pinAt(ec *epochChanges) bool {
+	place := func(s *seen) bool {
+		if s == nil || s.next != nil {
+			return true
+		}
+		s.next = &pin{coll: s.coll}
+		return s.next.place(ec.epoch)
+	}
+	ok := true
 	for _, m := range []changeMap{ec.rows, ec.errs} {
 		for id := range m {
-			s := cl.seen[id]
-			if s == nil || s.from || s.next != nil {
-				continue
-			}
-			s.next = &pin{coll: s.coll}
-			if !s.next.place(ec.epoch) {
-				cl.unpin()
-				return false
-			}
+			ok = ok && place(cl.seen[id])
 		}
 	}
-	return true
+	for _, s := range cl.foreign {
+		ok = ok && place(s)
+	}
+	if !ok {
+		cl.unpin()
+	}
+	return ok
 }
 
 // unpin gives up the pins at the epoch in work.
@@ -304,13 +374,10 @@ func (cl *cluster) unpin() {
 	}
 }
 
-// passedByOthers waits for the clusters whose collections are read here to get to
+// passedByOthers waits for the loops whose collections are read here to get to
 // an epoch, and says whether one of them has never been there.
 func (cl *cluster) passedByOthers(ctx context.Context, e dataflow.Epoch) (bool, error) {
-	for _, s := range cl.seen {
-		if !s.foreign {
-			continue
-		}
+	for _, s := range cl.foreign {
 		if err := s.coll.stage.done.wait(ctx, e); err != nil {
 			return false, err
 		}
@@ -328,7 +395,7 @@ func (cl *cluster) jump(ctx context.Context, ec *epochChanges) error {
 	cl.unpin()
 	var pins []*pin
 	for _, s := range cl.seen {
-		s.next = &pin{coll: s.coll, from: s.from}
+		s.next = &pin{coll: s.coll}
 		pins = append(pins, s.next)
 	}
 	if !ec.held {
@@ -390,6 +457,9 @@ func (cl *cluster) step(ec epochChanges) {
 				s.advance(ec.epoch)
 			}
 		}
+	}
+	for _, s := range cl.foreign {
+		s.advance(ec.epoch)
 	}
 	if ec.jumped {
 		for _, s := range cl.seen {
@@ -458,10 +528,10 @@ func (cl *cluster) attach(f *flow) bool {
 		if in.stage == &cl.stage {
 			continue
 		}
-		p := &pin{coll: in, from: in.stage != cl.c.timeline.ingest || slices.Contains(f.df.shared, id)}
-		if s != nil && (s.from || !p.from) {
+		if s != nil {
 			continue
 		}
+		p := &pin{coll: in}
 		if pins[id] = p; !p.place(cl.done.get()) {
 			for _, p := range pins {
 				p.release()
@@ -473,18 +543,17 @@ func (cl *cluster) attach(f *flow) bool {
 	cl.sortFlows()
 	for _, id := range f.df.imports() {
 		cl.users[id] = append(cl.users[id], f)
-		p, s := pins[id], cl.seen[id]
-		switch {
-		case p == nil && s == nil:
-			continue
-		case s == nil:
+		s := cl.seen[id]
+		if p := pins[id]; p != nil {
 			s = &seen{pin: p, foreign: p.coll.stage != cl.c.timeline.ingest}
 			cl.seen[id] = s
-		case p != nil:
-			s.release()
-			s.pin = p
+			if s.foreign {
+				cl.foreign = append(cl.foreign, s)
+			}
 		}
-		s.users++
+		if s != nil {
+			s.users++
+		}
 	}
 	return true
 }
@@ -512,6 +581,7 @@ func (cl *cluster) detach(id plan.ObjectID) {
 			if s.users--; s.users == 0 {
 				s.release()
 				delete(cl.seen, in)
+				cl.foreign = slices.DeleteFunc(cl.foreign, func(f *seen) bool { return f == s })
 			}
 		}
 	}

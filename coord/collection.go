@@ -20,7 +20,7 @@ import (
 // stage is what brings collections forward in time: the timeline's ingestion
 // for tables and sources, a cluster for views and indexes.
 type stage struct {
-	name string
+	loop *cluster // nil for ingestion
 	done progress // every change at or before it is in the stage's collections
 
 	// gaps are epochs at which the stage's collections were never complete, as it

@@ -104,7 +104,8 @@ type Coordinator struct {
 	upserts     map[plan.ObjectID]*upsertState // owned by the timeline
 	forms       sync.Map                       // by index: *indexForm
 	keyed       map[plan.ObjectID][]*keyIndex  // by table; owned by the timeline
-	clusters    map[string]*cluster
+	clusters    map[clusterLevel]*cluster      // made in the timeline, or in recovery
+	looping     bool                           // they run
 	sources     map[plan.ObjectID]*runningSource
 	hydrations  map[plan.ObjectID]*hydration
 	hydrated    atomic.Int64                       // hydrations begun
@@ -149,7 +150,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		collections: map[plan.ObjectID]*collection{},
 		upserts:     map[plan.ObjectID]*upsertState{},
 		keyed:       map[plan.ObjectID][]*keyIndex{},
-		clusters:    map[string]*cluster{},
+		clusters:    map[clusterLevel]*cluster{},
 		sources:     map[plan.ObjectID]*runningSource{},
 		hydrations:  map[plan.ObjectID]*hydration{},
 		positions:   map[plan.ObjectID]sources.Position{},
@@ -207,10 +208,11 @@ func (c *Coordinator) choosePartitions() error {
 
 // start runs the loops, the sources and the hydrations that recovery left.
 func (c *Coordinator) start() {
-	c.tasks.Go(func() { c.timeline.run(c.ctx) })
 	for _, cl := range c.clusters {
 		c.tasks.Go(func() { cl.run(c.ctx) })
 	}
+	c.looping = true
+	c.tasks.Go(func() { c.timeline.run(c.ctx) })
 	c.tasks.Go(func() { c.ckpt.run(c) })
 	c.tasks.Go(func() { c.memory.run(c.ctx) })
 	for _, h := range c.hydrations {
@@ -475,17 +477,6 @@ func (c *Coordinator) awaitAll(ctx context.Context, ids []plan.ObjectID, e dataf
 		}
 	}
 	return nil
-}
-
-// clusterOf is the cluster of a view or index.
-func (c *Coordinator) clusterOf(o *catalog.Object) *cluster {
-	name := o.Cluster
-	if name == "" {
-		name = defaultCluster
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.clusters[name]
 }
 
 // sortedIDs is the keys of a map in order, for what must be deterministic.

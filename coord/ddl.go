@@ -78,16 +78,11 @@ func (c *Coordinator) enterDDL(r *request, d *ddlState) error {
 		}
 	}
 	created := createdObjects(before, d)
-	r.atEpoch = func(e dataflow.Epoch) {
+	r.atEpoch = func(dataflow.Epoch) {
 		c.catalog.Store(d.cat)
 		for _, o := range before.Objects() {
 			if d.cat.ByID(o.ID) == nil || d.rebuilt[o.ID] {
 				c.forget(o)
-			}
-		}
-		for _, o := range d.cat.Objects() {
-			if o.Kind == catalog.KindCluster {
-				c.ensureCluster(o.Name, e)
 			}
 		}
 		for _, o := range created {
@@ -146,23 +141,10 @@ func (c *Coordinator) launch(created []*catalog.Object) {
 				coll.setReady()
 				continue
 			}
-			h := c.hydrate(c.clusterOf(o), f)
+			h := c.hydrate(coll.stage.loop, f)
 			c.tasks.Go(h.run)
 		}
 	}
-}
-
-// ensureCluster makes a cluster's loop, at epoch e, in the timeline.
-func (c *Coordinator) ensureCluster(name string, e dataflow.Epoch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.clusters[name] != nil {
-		return
-	}
-	cl := newCluster(c, name)
-	cl.done.set(e)
-	c.clusters[name] = cl
-	c.tasks.Go(func() { cl.run(c.ctx) })
 }
 
 // stopSource ends a dropped source and frees what it holds upstream.

@@ -101,16 +101,12 @@ func selectTag(n int) string {
 func (s *Session) flush(ctx context.Context) error {
 	e := s.c.readEpoch()
 	s.c.mu.RLock()
-	clusters := make([]*cluster, 0, len(s.c.clusters))
-	for _, cl := range s.c.clusters {
-		clusters = append(clusters, cl)
-	}
 	waiting := make([]*hydration, 0, len(s.c.hydrations))
 	for _, h := range s.c.hydrations {
 		waiting = append(waiting, h)
 	}
 	s.c.mu.RUnlock()
-	for _, cl := range clusters {
+	for _, cl := range s.c.clusterList() {
 		if err := cl.done.wait(ctx, e); err != nil {
 			return err
 		}

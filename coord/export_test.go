@@ -2,7 +2,7 @@ package coord
 
 // SharedBy is how many published arrangements the dataflow of a view looks into.
 func (c *Coordinator) SharedBy(view string) int {
-	for _, cl := range c.clusters {
+	for _, cl := range c.clusterList() {
 		n := -1
 		_ = cl.do(c.ctx, func() {
 			for _, f := range cl.flows {

@@ -280,6 +280,5 @@ func (h *hydration) tryAttach(ins []*pin) (done bool, err error) {
 
 // newViewCollection makes the collection of a view or index.
 func (c *Coordinator) newViewCollection(o *catalog.Object, kinds []columnar.Kind, key []int) *collection {
-	cl := c.clusterOf(o)
-	return newCollection(o.ID, kinds, key, false, c.partitions, &cl.stage)
+	return newCollection(o.ID, kinds, key, false, c.partitions, &c.clusterFor(o.Cluster, o.Deps).stage)
 }

@@ -1,11 +1,14 @@
 package coord
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/storage"
 )
 
@@ -21,7 +24,7 @@ func (c *Coordinator) storageStats() []stat {
 	}
 }
 
-// clusterList is the clusters at this moment.
+// clusterList is the clusters' loops at this moment, each after those that it reads.
 func (c *Coordinator) clusterList() []*cluster {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -30,10 +33,7 @@ func (c *Coordinator) clusterList() []*cluster {
 		out = append(out, cl)
 	}
 	slices.SortFunc(out, func(a, b *cluster) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.name, b.name))
 	})
 	return out
 }
@@ -94,8 +94,14 @@ func (x collector) Collect(ch chan<- prometheus.Metric) {
 	total := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}
+	at := map[string]dataflow.Epoch{} // the last of a cluster's loops counts
 	for _, cl := range c.clusterList() {
-		gauge(descClusterEpoch, float64(cl.done.get())/1000, cl.name)
+		if e, ok := at[cl.name]; !ok || cl.done.get() < e {
+			at[cl.name] = cl.done.get()
+		}
+	}
+	for name, e := range at {
+		gauge(descClusterEpoch, float64(e)/1000, name)
 	}
 	gauge(descEpoch, float64(c.timeline.durable.get())/1000)
 	st := c.store.Stats()

@@ -131,12 +131,8 @@ func (c *Coordinator) forget(o *catalog.Object) {
 	if coll == nil {
 		return
 	}
-	if coll.stage == c.timeline.ingest {
-		coll.setDropped()
-		return
-	}
-	cl := c.clusterOf(o)
-	if cl == nil {
+	cl := coll.stage.loop
+	if cl == nil { // of ingestion
 		coll.setDropped()
 		return
 	}

@@ -48,13 +48,6 @@ func (p *pin) release() {
 	p.rows, p.errs = nil, nil
 }
 
-// advance moves a pin that keeps all epochs from its own on.
-func (p *pin) advance(e dataflow.Epoch) {
-	p.rows.Advance(e)
-	p.errs.Advance(e)
-	p.at = e
-}
-
 // changes reads what changed after the pin, up to e, which must be readable.
 func (p *pin) changes(e dataflow.Epoch) (rows, errs []*dataflow.Delta, err error) {
 	if rows, err = readChanges(p.coll.rows, p.at, e); err == nil {

@@ -176,11 +176,19 @@ func (s *Session) temporaryView(rel plan.Rel) (*collection, error) {
 		return nil, err
 	}
 	name, _ := s.set.get("cluster")
-	s.c.mu.RLock()
-	cl := s.c.clusters[name]
-	s.c.mu.RUnlock()
-	if cl == nil {
+	if name != defaultCluster && s.snapshot().Get(catalog.KindCluster, "", name) == nil {
 		return nil, pgerror.New(pgerror.UndefinedObject, "unknown cluster \"%s\"", name)
+	}
+	var deps []plan.ObjectID
+	plan.Walk(rel, func(r plan.Rel) bool {
+		if g, ok := r.(*plan.Get); ok {
+			deps = append(deps, g.ID)
+		}
+		return true
+	})
+	var cl *cluster
+	if err := s.c.timeline.do(s.c.ctx, func() { cl = s.c.clusterFor(name, deps) }); err != nil {
+		return nil, err
 	}
 	id, err := s.c.store.AllocateIDs(1)
 	if err != nil {
@@ -370,18 +378,21 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 	if err := sub.coll.rowError(e); err != nil {
 		return false, err
 	}
-	u := sub.coll.rows.Upper()
 	made := false
-	if u > 0 && u-1 > sub.at {
+	if u := sub.coll.rows.Upper(); u > 0 && u-1 > sub.at {
 		to := min(e, u-1)
-		for _, t := range sub.coll.rows.Epochs(sub.at, to) {
+		// Epoch by epoch, as far as they are apart; the last may be one of which no
+		// batch is left.
+		for _, t := range append(sub.coll.rows.Epochs(sub.at, to-1), to) {
 			at := &pin{coll: sub.coll}
-			if !at.place(t) {
+			if t < to && !at.place(t) {
 				continue // merged with a later one just now
 			}
 			s, ok := sub.coll.rows.Changes(sub.at, t)
-			sub.now.release()
-			sub.at, sub.now = t, at
+			if t < to {
+				sub.now.release()
+				sub.at, sub.now = t, at
+			}
 			if !ok {
 				return false, errVersionGone
 			}

@@ -61,7 +61,7 @@ func newTimeline(c *Coordinator) *timeline {
 		commits: make(chan *request, 256),
 		chunks:  make(chan *request, 16),
 		control: make(chan func()),
-		ingest:  &stage{name: "ingest"},
+		ingest:  &stage{},
 		stopped: make(chan struct{}),
 	}
 }

@@ -202,12 +202,11 @@ func (a *Arrangement) Keys() *Arrangement {
 
 // imported is a trace maintained elsewhere, seen by this circuit at its own pace.
 type imported struct {
-	a       *Arrangement
-	trace   *trace.Trace
-	hold    *trace.Hold
-	seen    bool           // some content was seen, up to at
-	at      dataflow.Epoch // it is held
-	version uint64         // of the trace, when it was last seen
+	a     *Arrangement
+	trace *trace.Trace
+	hold  *trace.Hold
+	seen  bool           // some content was seen, up to at
+	at    dataflow.Epoch // it is held
 
 	mu         sync.Mutex // partitions may ask for a view at the same time
 	old, delta *trace.TraceSnapshot
@@ -236,8 +235,7 @@ func (c *Circuit) ImportArrangement(t *trace.Trace) *Arrangement {
 
 // open looks for changes at the beginning of a step.
 func (im *imported) open(epoch dataflow.Epoch) {
-	if v := im.trace.Version(); v != im.version {
-		im.version = v
+	if u := im.trace.Upper(); u > 0 && (!im.seen || u > im.at+1) {
 		im.a.node.Wake()
 	}
 }
@@ -250,12 +248,10 @@ func (im *imported) step(x *Context) {
 	}
 	upper := im.trace.Upper()
 	if upper == 0 {
-		im.version = 0 // nothing is complete: look again
-		return
+		return // nothing is complete
 	}
 	upTo := min(x.Epoch(), upper-1)
 	if im.seen && upTo <= im.at {
-		im.version = 0
 		return
 	}
 	hold, ok := im.trace.Hold(upTo)
@@ -264,9 +260,6 @@ func (im *imported) step(x *Context) {
 	}
 	if !ok {
 		panic(fmt.Sprintf("differential: imported arrangement is not readable at epoch %d", upTo))
-	}
-	if upper-1 > upTo {
-		im.version = 0 // there is more to see in a later step
 	}
 	if im.hold != nil {
 		im.hold.Release()

@@ -137,10 +137,6 @@ func (t *Trace) Borrow(after *dataflow.Epoch, upTo dataflow.Epoch) (old, delta *
 	return old, delta, true
 }
 
-// Version counts the batches that were appended: as long as it is the same,
-// nothing has changed.
-func (t *Trace) Version() uint64 { return t.shared.version.Load() }
-
 // Release ends the use of the snapshots and of all that aliases them.
 func (s *TraceSnapshot) Release() {
 	for _, p := range s.Parts {

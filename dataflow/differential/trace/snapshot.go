@@ -21,20 +21,24 @@ func (s *Snapshot) Release() {
 // readable reports whether the content at t is exact, now and (so that a hold
 // can be placed) after the merges in progress. Call with the lock held.
 func (s *Spine) readable(t dataflow.Epoch) bool {
-	if t >= s.Upper() {
-		return false
-	}
+	return t < s.Upper() && !s.fused(t)
+}
+
+// fused reports whether what was complete at t has been put together with what
+// came later: t may be an epoch that nobody has said to be complete yet. Call with
+// the lock held.
+func (s *Spine) fused(t dataflow.Epoch) bool {
 	for _, b := range s.batches {
 		if b.desc.between(t) {
-			return false
+			return true
 		}
 	}
 	for _, d := range s.gone {
 		if d.between(t) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // between says whether an epoch is one at which not all of d is complete.
@@ -95,8 +99,9 @@ func (sh *shared) hold(t dataflow.Epoch, from bool, spines []*Spine) (*Hold, boo
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, s := range spines {
-		// An epoch that is not complete yet can be held too.
-		if t < s.Upper() && (!s.readable(t) || s.crossing(t)) {
+		// An epoch that is not complete yet can be held too, unless a later one has
+		// come in meanwhile.
+		if s.fused(t) || s.crossing(t) {
 			return nil, false
 		}
 		if from && slices.ContainsFunc(s.merges, func(g *merging) bool { return t+1 < g.b.desc.Upper }) {

@@ -47,8 +47,6 @@ type shared struct {
 	mu    sync.Mutex
 	holds []*Hold
 	clock *Clock
-
-	version atomic.Uint64 // counts appended batches
 }
 
 // Clock says up to where traces that advance together are complete. A circuit
@@ -111,7 +109,6 @@ func (s *Spine) Append(b *Batch) {
 	}
 	s.batches = append(s.batches[:len(s.batches):len(s.batches)], b)
 	s.shared.mu.Unlock()
-	s.shared.version.Add(1)
 	s.plan()
 	total := 0
 	for _, x := range s.batches {
@@ -337,7 +334,6 @@ func (s *Spine) Restore(bs []*Batch) {
 			b.Release()
 		}
 	}
-	s.shared.version.Add(1)
 }
 
 // Replace puts a batch of equal content (re-opened from its block, with its ID
