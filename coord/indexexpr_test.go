@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/streamdb/streamdb/internal/oracle"
 )
@@ -101,4 +102,35 @@ func TestIndexExpressions(t *testing.T) {
 	both(defs)
 	a.Close(context.Background())
 	d.close()
+}
+
+// TestUnusedIndexes looks that EXPLAIN tells of indexes that nothing can be looked up
+// by.
+func TestUnusedIndexes(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	a := d.connect()
+	defer a.Close(context.Background())
+	for _, sql := range []string{
+		"CREATE TABLE t (id int PRIMARY KEY, a int, n numeric, UNIQUE (n))", "CREATE INDEX by_a ON t (a)", "CREATE INDEX by_n ON t (n, a)",
+	} {
+		d.exec(a, sql)
+	}
+	got := ""
+	for range 100 { // until the indexes are filled
+		if got = d.text(a, "EXPLAIN (VERBOSE) SELECT * FROM t WHERE n = 3 AND a = 2"); strings.Contains(got, "lookup") {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, want := range []string{
+		"Not used: the key of public.t: no equality with a constant on id",
+		"Not used: index by_n: values of type numeric that are equal may differ in their bits",
+		"Not used: index t_n_key: values of type numeric",
+		"lookup=(2) index=by_a",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
 }

@@ -167,8 +167,9 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 		}
 		ix := planner.Index{ID: x.ID, Key: key, Unique: unique}
 		for _, k := range key {
-			if !bitwiseEqual(x.KeyType(k, o.Columns)) {
-				return
+			ix.Names = append(ix.Names, x.KeyText(k, o.Columns, func(name string) string { return name }))
+			if t := x.KeyType(k, o.Columns); !bitwiseEqual(t) {
+				ix.Useless = "values of type " + types.Of(t.OID).String() + " that are equal may differ in their bits, by which rows are found"
 			}
 		}
 		if x != o && !x.Plain() {
@@ -183,11 +184,18 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 	add(o, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
 	for _, u := range cat.Users(id) {
 		if u.Kind == catalog.KindIndex && u.Table == id {
-			if u.Index != nil && u.Index.Encoded {
+			if u.Index != nil && u.Index.Internal {
 				continue
 			}
-			if coll := s.c.collection(u.ID); coll != nil && coll.isReady() && coll.failed.Load() == nil {
-				add(u, u.Key, u.Index != nil && u.Index.Unique)
+			add(u, u.Key, u.Index != nil && u.Index.Unique)
+			coll := s.c.collection(u.ID)
+			last := len(out) - 1
+			switch {
+			case last < 0 || out[last].ID != u.ID || out[last].Useless != "":
+			case coll == nil || !coll.isReady():
+				out[last].Useless = "it is not filled yet"
+			case coll.failed.Load() != nil:
+				out[last].Useless = "it has failed: " + (*coll.failed.Load()).Error()
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func keyValue(v expr.Expr, t types.Type) expr.Expr {
 // lookupBy is the lookup of the fixed values by an index, nil if a column of
 // its key is not fixed or there are too many combinations.
 func lookupBy(ix Index, fixed map[int][]expr.Expr) *plan.Lookup {
-	if len(ix.Key) == 0 {
+	if len(ix.Key) == 0 || ix.Useless != "" {
 		return nil
 	}
 	values := [][]expr.Expr{nil}

@@ -12,6 +12,10 @@ type Index struct {
 	Unique bool
 	Exprs  []expr.Expr // over the columns of the collection
 	Preds  []expr.Expr // that hold for the rows it has, over them, too; nil: it has all
+	// Names are those of the parts of Key, for who explains plans.
+	Names []string
+	// Useless says why nothing can be looked up by it, "" if that is not so.
+	Useless string
 }
 
 // Options is what optimization may depend on besides the bound plan.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/streamdb/streamdb/internal/datadriven"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -15,6 +16,7 @@ import (
 //	ddl                     statements that make the catalog
 //	lower                   the plan of a query after lowering, before any rule
 //	opt                     the optimized plan
+//	why                     the indexes that the optimized plan does not use, and why
 //
 // with the arguments
 //
@@ -39,7 +41,13 @@ func (p *planTest) indexes(id plan.ObjectID) []Index {
 	for i, u := range o.Unique {
 		out = append(out, Index{ID: id*100 + plan.ObjectID(i), Key: u.Columns})
 	}
-	return append(out, p.cat.indexes[id]...)
+	out = append(out, p.cat.indexes[id]...)
+	for i := range out {
+		for _, k := range out[i].Key {
+			out[i].Names = append(out[i].Names, o.Columns[max(k, 0)].Name)
+		}
+	}
+	return out
 }
 
 func (p *planTest) run(t *testing.T, c *datadriven.Case) string {
@@ -92,6 +100,22 @@ func (p *planTest) run(t *testing.T, c *datadriven.Case) string {
 		if fired[rule] {
 			t.Errorf("%s: %s changed the plan", c.Pos, rule)
 		}
+	}
+	if c.Cmd == "why" {
+		var b strings.Builder
+		for _, u := range UnusedIndexes(r, opts) {
+			cols := p.cat.snap.ByID(u.Table.ID).Columns
+			b.WriteString(u.Table.Name)
+			for _, k := range u.Index.Key {
+				if k < 0 {
+					b.WriteString(" " + expr.String(u.Index.Exprs[-1-k], nil))
+				} else {
+					b.WriteString(" " + cols[k].Name)
+				}
+			}
+			b.WriteString(": " + u.Why + "\n")
+		}
+		return b.String()
 	}
 	out := plan.Format(r)
 	if c.Has("both") {
