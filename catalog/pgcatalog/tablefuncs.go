@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -26,6 +27,9 @@ func init() {
 	def("pg_tablespace_databases", []types.Type{types.Oid}, "pg_tablespace_databases", databasesOf, types.Oid)
 	def("pg_available_extensions", nil, "name default_version comment", none, types.Name, types.Text, types.Text)
 	def("pg_get_keywords", nil, "word catcode barelabel catdesc baredesc", keywordRows, types.Text, types.Char, types.Bool, types.Text, types.Text)
+	i8 := types.Int8
+	expr.RegisterTableFunction(expr.TableFunction{Name: "pg_sequence_parameters", Args: []types.Type{types.Oid}, Cols: []types.Type{i8, i8, i8, i8, types.Bool, i8, types.Oid},
+		Names: strings.Fields("start_value minimum_value maximum_value increment cycle_option cache_size data_type"), Volatility: expr.Stable, Eval: sequenceParameters})
 	for name, view := range map[string]string{"pg_show_all_settings": "pg_settings", "pg_prepared_statement": "pg_prepared_statements",
 		"pg_cursor": "pg_cursors", "pg_lock_status": "pg_locks", "pg_timezone_names": "pg_timezone_names", "pg_timezone_abbrevs": "pg_timezone_abbrevs"} {
 		r := relationNamed(view)
@@ -67,6 +71,41 @@ func viewRows(name string) expr.TableKernel {
 	}
 }
 
+// sequenceParameters is the row of pg_sequence of one sequence.
+func sequenceParameters(x *expr.Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+	if args[0].Null(i) { // it is no set: there is a row in any case
+		for _, b := range out {
+			b.Null()
+		}
+		return 1, nil
+	}
+	r := relationNamed("pg_sequence")
+	all := make([]*columnar.Builder, len(r.columns))
+	at := map[string]int{}
+	for k, c := range r.columns {
+		all[k], at[c.Name] = columnar.NewBuilder(c.Type.Kind(), 0), k
+	}
+	n, err := viewRows("pg_sequence")(x, nil, 0, all)
+	if err != nil {
+		return 0, err
+	}
+	cols := make([]*columnar.Vec, len(all))
+	for k, b := range all {
+		cols[k] = b.Build()
+	}
+	oid := args[0].Int64s()[i]
+	for row := range n {
+		if cols[at["seqrelid"]].Int64s()[row] != oid {
+			continue
+		}
+		for k, name := range []string{"seqstart", "seqmin", "seqmax", "seqincrement", "seqcycle", "seqcache", "seqtypid"} {
+			out[k].AppendFrom(cols[at[name]], row)
+		}
+		return 1, nil
+	}
+	return 0, pgerror.New(pgerror.InternalError, "cache lookup failed for sequence %d", oid)
+}
+
 func databasesOf(_ *expr.Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
 	if args[0].Int64s()[i] != tablespaceOID {
 		return 0, nil
@@ -97,7 +136,7 @@ func keywordRows(_ *expr.Eval, _ []*columnar.Vec, _ int, out []*columnar.Builder
 }
 
 func init() {
-	define(map[string]definition{"pg_timezone_names": {compute: zoneNames, live: true}})
+	define(map[string]definition{"pg_timezone_names": {compute: zoneNames, live: true}, "pg_timezone_abbrevs": {compute: zoneAbbrevs, live: true}})
 }
 
 // zoneNames are the names of time zones, with their offsets now.
@@ -127,4 +166,15 @@ func zoneNames(_ *model, e Env, f *filler) {
 		b.U128(columnar.U128{Lo: uint64(int64(zs[i].offset) * 1_000_000)})
 	})
 	f.bool("is_dst", func(i int) bool { return zs[i].dst })
+}
+
+// zoneAbbrevs are the abbreviations of time zones.
+func zoneAbbrevs(_ *model, e Env, f *filler) {
+	as := types.ZoneAbbreviations(e.Now())
+	f.n = len(as)
+	f.text("abbrev", func(i int) string { return as[i].Name })
+	f.each("utc_offset", func(i int, b *columnar.Builder) {
+		b.U128(columnar.U128{Lo: uint64(int64(as[i].East) * 1_000_000)})
+	})
+	f.bool("is_dst", func(i int) bool { return as[i].DST })
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed" // zone names and abbreviations
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -258,4 +259,49 @@ func abbrevOffset(local int64, abbrev string, loc *time.Location) int {
 		}
 	}
 	return off
+}
+
+// Abbreviation is one of a time zone: its offset in seconds east of UTC, and
+// whether it is that of daylight saving.
+type Abbreviation struct {
+	Name string
+	East int
+	DST  bool
+}
+
+// ZoneAbbreviations are the abbreviations of time zones by name, as they are
+// used at a time.
+func ZoneAbbreviations(now time.Time) []Abbreviation {
+	_, abbrevs := zoneTables()
+	out := make([]Abbreviation, 0, len(abbrevs))
+	for name, a := range abbrevs {
+		x := Abbreviation{strings.ToUpper(name), a.east, a.dst}
+		if a.zone != "" {
+			loc, ok := LoadZone(a.zone)
+			if !ok {
+				continue
+			}
+			x.East, x.DST = abbrevAt(now.In(loc), x.Name)
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b Abbreviation) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// abbrevAt is what an abbreviation means in the zone of t: now, or when it was
+// last used.
+func abbrevAt(t time.Time, abbrev string) (east int, dst bool) {
+	_, off := t.Zone()
+	for u := t; ; {
+		name, o := u.Zone()
+		if strings.EqualFold(name, abbrev) {
+			return o, u.IsDST()
+		}
+		start, _ := u.ZoneBounds()
+		if start.IsZero() {
+			return off, t.IsDST()
+		}
+		u = start.Add(-time.Second)
+	}
 }
