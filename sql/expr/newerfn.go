@@ -239,13 +239,6 @@ func registerZonedDates() {
 				})})
 		}
 	}
-	RegisterTableFunction(TableFunction{Name: "generate_series", Args: []types.Type{tz, tz, iv, text}, Cols: []types.Type{tz}, Names: []string{"generate_series"}, Strict: true,
-		Eval: func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
-			zone := args[3].Bytes(i)
-			return seriesTime(func(x *Eval, ts int64, step columnar.U128) (int64, *pgerror.Error) {
-				return zonedPlus(x, ts, step, 1, zone)
-			})(x, args[:3], i, out)
-		}})
 }
 
 // base2 registers a function that writes an integer in a base that is a power of two.
