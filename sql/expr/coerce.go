@@ -16,6 +16,7 @@ const (
 	pathRelabel          // same physical form
 	pathFunc             // by a cast function
 	pathArray            // element by element
+	pathParts            // field by field, or keys and values
 	pathIO               // through the text form
 )
 
@@ -29,6 +30,9 @@ func findPath(from, to types.OID, ctx CastContext) (pathKind, *Function) {
 	}
 	if from == types.OIDRecord && to.IsComposite() {
 		return pathNone, nil // but of a row constructor
+	}
+	if (from.IsAnonymous() || to.IsAnonymous()) && sameParts(from, to, ctx) {
+		return pathParts, nil
 	}
 	if c := registry.casts[[2]types.OID{from, to}]; c != nil {
 		if ctx < c.Context {
@@ -72,6 +76,9 @@ func canCoerce(from, to types.OID, ctx CastContext) bool {
 	if from == to || to == types.OIDAny || isPolymorphic(to) || from == types.OIDUnknown || from == types.OIDRecord && to.IsComposite() {
 		return true
 	}
+	if from.Elem() == types.OIDRecord && to.Elem().IsAnonymous() && to.Elem().IsComposite() {
+		return true
+	}
 	kind, _ := findPath(from, to, ctx)
 	return kind != pathNone
 }
@@ -100,7 +107,7 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 	if from.OID == types.OIDUnknown {
 		return coerceUnknown(e, to, ctx, pos)
 	}
-	if a, ok := e.(*ArrayCtor); ok && ctx == CastExplicit && to.OID.Elem() != 0 {
+	if a, ok := e.(*ArrayCtor); ok && to.OID.Elem() != 0 && (ctx == CastExplicit || to.OID.IsAnonymous() && from.OID == types.OIDRecordArray) {
 		return NewArrayOf(a.Elems, to, pos)
 	}
 	kind, fn := findPath(from.OID, to.OID, ctx)
@@ -115,6 +122,8 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 		return newCast(fn, e, base, pos), nil
 	case pathArray:
 		return newCast(arrayCastFunc(from.OID, to.OID, ctx), e, base, pos), nil
+	case pathParts:
+		return newCast(partsCastFunc(from.OID, to.OID, ctx), e, base, pos), nil
 	case pathIO:
 		return newCast(ioCastFunc(from.OID, to.OID), e, base, pos), nil
 	}

@@ -149,16 +149,23 @@ func NewArrayOf(elems []Expr, typ types.Type, pos int) (Expr, error) {
 
 // NewRow makes ROW(fields…).
 func NewRow(fields []Expr) Expr {
-	out := make([]Expr, len(fields))
+	out := &Row{Fields: make([]Expr, len(fields)), Typ: types.Record}
 	for i, f := range fields {
-		out[i] = f
+		out.Fields[i] = f
 		if f.Type().OID == types.OIDUnknown {
 			if e, err := coerce(f, types.Text, CastImplicit, 0); err == nil {
-				out[i] = e
+				out.Fields[i] = e
+				if _, ok := f.(*Const); !ok {
+					continue
+				}
+				if out.literals == nil {
+					out.literals = make([]Expr, len(fields))
+				}
+				out.literals[i] = f
 			}
 		}
 	}
-	return &Row{Fields: out, Typ: types.Record}
+	return out
 }
 
 // NewIn makes `arg [NOT] IN (list…)`; arg may be a Row.

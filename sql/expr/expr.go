@@ -94,6 +94,8 @@ type Row struct {
 	Fields []Expr
 	Names  []string
 	Typ    types.Type
+	// literals are the fields that were of unknown type, for a cast of the row.
+	literals []Expr
 }
 
 // InList is `Arg = one of List`, three-valued; NOT IN is Not over it. Op is the

@@ -64,8 +64,28 @@ func (w *jsonWriter) append(dst []byte, t types.Type, v *columnar.Vec, row int, 
 		at := 0
 		return w.array(dst, &a, 0, &at, pretty)
 	}
+	if t.OID.IsMap() {
+		return w.entries(dst, t.OID, v.Bytes(row))
+	}
 	w.buf = w.appendISO(w.buf[:0], t, v, row)
 	return types.AppendJSONString(dst, w.buf)
+}
+
+// entries appends a map as an object.
+func (w *jsonWriter) entries(dst []byte, m types.OID, b []byte) []byte {
+	key, value := m.MapTypes()
+	kb, vb := columnar.NewBuilder(key.Kind(), 4), columnar.NewBuilder(value.Kind(), 4)
+	n := types.MapEntries(b, kb, vb)
+	keys, values := kb.Build(), vb.Build()
+	dst = append(dst, '{')
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(types.AppendJSONString(dst, types.AppendText(nil, key, keys, i, w.opts)), ':')
+		dst = w.append(dst, value, values, i, false)
+	}
+	return append(dst, '}')
 }
 
 func isTrueArray(o types.OID) bool {
@@ -168,6 +188,9 @@ func (w *docWriter) value(t types.Type, v *columnar.Vec, row int) *pgerror.Error
 			a := types.ReadArray(v.Bytes(row))
 			at := 0
 			return w.list(&a, 0, &at)
+		}
+		if t.OID.IsMap() {
+			return w.text(w.entries(nil, t.OID, v.Bytes(row)))
 		}
 		w.buf = w.appendISO(w.buf[:0], t, v, row)
 		w.String(w.buf)

@@ -113,6 +113,9 @@ func TestResolutionAgainstPostgres(t *testing.T) {
 	}
 	bad := 0
 	check := func(c term) {
+		if strings.HasPrefix(c.sql, "pg_catalog.reverse(NULL::bytea)") || strings.HasPrefix(c.sql, "pg_catalog.array_length(") && !strings.Contains(c.sql, ", ") {
+			return // not in PostgreSQL 15
+		}
 		want := describeSQL(t, s, c.sql)
 		if got := c.describe(); got != want {
 			if bad++; bad <= 20 {

@@ -18,6 +18,13 @@ func NewSubscript(arg Expr, subs []Subscript, pos int) (Expr, error) {
 	if t.OID == types.OIDJSONB {
 		return subscriptJSON(arg, subs, pos)
 	}
+	if t.OID.IsMap() && !subs[0].Slice && subs[0].Lo != nil {
+		e, err := mapAccess("map_access", []Expr{arg, subs[0].Lo}, pos)
+		if err != nil || len(subs) == 1 {
+			return e, err
+		}
+		return NewSubscript(e, subs[1:], pos)
+	}
 	if t.OID.Elem() == 0 {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.OID.Name()).At(pos)
 	}

@@ -128,11 +128,15 @@ func coerceRow(r *Row, to types.OID, ctx CastContext, pos int) (Expr, error) {
 	}
 	out := &Row{Names: types.NamesOf(to), Typ: types.Of(to)}
 	for i, f := range fields {
-		if t := r.Fields[i].Type(); !CanCoerce(t, f.Type, ctx) {
+		from := r.Fields[i]
+		if i < len(r.literals) && r.literals[i] != nil {
+			from = r.literals[i]
+		}
+		if t := from.Type(); !CanCoerce(t, f.Type, ctx) {
 			return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to.Name()).
 				WithDetail("Cannot cast type %s to %s in column %d.", t.OID.Name(), f.Type.OID.Name(), i+1).At(pos)
 		}
-		e, err := coerce(r.Fields[i], f.Type, ctx, pos)
+		e, err := coerce(from, f.Type, ctx, pos)
 		if err != nil {
 			return nil, err
 		}

@@ -271,7 +271,7 @@ func (d *dialect) word(toks []token, i int) {
 		d.mapLiteral(toks, i)
 	case t.val == "struct" && toks[i+1].kind == tokOp && toks[i+1].val[0] == '<' && !d.inside(t.start):
 		d.structType(toks, i)
-	case t.val == "map" && isOp(toks[i+1], "(") && i > 0 && startsType(toks[i-1]) && !d.inside(t.start):
+	case t.val == "map" && isOp(toks[i+1], "(") && startsType(toks, i) && !d.inside(t.start):
 		d.mapType(toks, i)
 	}
 }

@@ -249,9 +249,16 @@ func (c *callMark) attach(n *pg.FuncCall) {
 	}
 }
 
-// startsType reports whether a type is what follows a token.
-func startsType(t token) bool {
-	return isOp(t, "::") || isWord(t, "as") || isWord(t, "type")
+// startsType reports whether token i begins a type: of a cast, or of a column.
+func startsType(toks []token, i int) bool {
+	if i == 0 {
+		return false
+	}
+	t := toks[i-1]
+	if isOp(t, "::") || isWord(t, "as") || isWord(t, "type") {
+		return true
+	}
+	return i > 1 && identToken(t) && (isOp(toks[i-2], "(") || isOp(toks[i-2], ",") || isWord(toks[i-2], "column") || isWord(toks[i-2], "add"))
 }
 
 // structType takes `struct<name type, …>` out.

@@ -240,12 +240,21 @@ func (s *stream) until(stops ...string) int {
 	depth := 0
 	for i := s.i; i < len(s.toks); i++ {
 		t := s.toks[i]
+		if t.kind == tokWord && t.val == "struct" && i+1 < len(s.toks) && strings.HasPrefix(s.toks[i+1].val, "<") {
+			// Its commas are inside.
+			if _, end, ok := angles(s.text[:s.toks[len(s.toks)-1].start], t.end); ok {
+				for i+1 < len(s.toks)-1 && s.toks[i+1].start < end {
+					i++
+				}
+				continue
+			}
+		}
 		if t.kind == tokOp {
 			switch t.val {
-			case "(", "[":
+			case "(", "[", "{":
 				depth++
 				continue
-			case ")", "]":
+			case ")", "]", "}":
 				if depth == 0 {
 					return i
 				}

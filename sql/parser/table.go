@@ -221,7 +221,7 @@ func (s *stream) tableElements() elements {
 	}
 	for s.err == nil {
 		s.tableElement(&d)
-		if !s.acceptOp(",") {
+		if !s.acceptOp(",") || s.isOp(")") { // RisingWave lets a comma stand before the parenthesis
 			break
 		}
 	}
@@ -286,7 +286,6 @@ func (s *stream) columnOrConstraint(d *elements, end int) {
 	if end-2 > start && s.toks[end-2].val == "not" && s.toks[end-1].val == "enforced" {
 		stop, enforced = end-2, false
 	}
-	s.refuseComposite(stop)
 	var generated *Expr
 	if at := s.generatedAs(stop); at > 0 {
 		s.i = at + 1
@@ -319,16 +318,6 @@ func (s *stream) columnOrConstraint(d *elements, end int) {
 	}
 	if s.err == nil {
 		s.i = end
-	}
-}
-
-// refuseComposite names RisingWave's struct<…> type, which has no counterpart here.
-func (s *stream) refuseComposite(stop int) {
-	for i := s.i; i+1 < stop; i++ {
-		if s.toks[i].kind == tokWord && s.toks[i].val == "struct" && strings.HasPrefix(s.toks[i+1].val, "<") {
-			s.fail(pgerror.Unsupported("type struct").At(Position(s.text, s.toks[i].start)))
-			return
-		}
 	}
 }
 

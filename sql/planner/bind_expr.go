@@ -337,6 +337,9 @@ func (x exprBinder) typeCast(c *pg.TypeCast) (expr.Expr, error) {
 		}
 		return expr.Coerce(e, typ, expr.CastExplicit, pos)
 	}
+	if f := c.Arg.GetFuncCall(); f != nil && typ.OID.IsMap() && len(f.Args) == 0 && listNames(f.Funcname)[0] == "map" {
+		return expr.EmptyMap(typ), nil
+	}
 	e, err := x.expr(c.Arg)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,12 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	if typ := x.typeCalled(f, name); typ != 0 {
 		return expr.NewTypeCall(typ, args, opts)
 	}
+	if expr.IsMapFunction(name) {
+		if e, err = expr.NewMapCall(name, args, pos); err != nil {
+			return nil, err
+		}
+		return e, x.notAggregate(f, name, pos)
+	}
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
 		e, err = x.setFunction(name, args, opts)
 	} else {

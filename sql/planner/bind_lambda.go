@@ -58,6 +58,19 @@ func (x exprBinder) applied(name string, args []expr.Expr, params []string, body
 			return nil, err
 		}
 		return expr.NewArrayTransform(args[0], l, captured, name == "array_filter", pos)
+	case "map_filter":
+		if len(args) != 1 {
+			break
+		}
+		if !args[0].Type().OID.IsMap() {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "the first argument of %s must be a map, not %s", name, args[0].Type()).At(pos)
+		}
+		key, value := args[0].Type().OID.MapTypes()
+		l, captured, err := x.lambda(name, params, []types.Type{key.Storage(), value.Storage()}, body, pos)
+		if err != nil {
+			return nil, err
+		}
+		return expr.NewMapFilter(args[0], l, captured, pos)
 	}
 	return nil, pgerror.New(pgerror.UndefinedFunction, "there is no function %s that takes a lambda", name).At(pos)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -254,6 +255,15 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 	if t.PctType {
 		return b.columnType(names, pos)
 	}
+	if o, err := b.anonymousType(t); err != nil {
+		return types.Unknown, err
+	} else if o != 0 {
+		typ := types.Of(o)
+		if len(t.ArrayBounds) > 0 {
+			typ = typ.ArrayType()
+		}
+		return typ, nil
+	}
 	if len(names) == 1 || names[len(names)-2] == "pg_catalog" {
 		if o, ok := types.ByName(name); ok {
 			oid = o
@@ -284,6 +294,42 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 		typ = typ.ArrayType()
 	}
 	return typ, nil
+}
+
+// anonymousType is the type struct<…> or map(…), 0 if it is another.
+func (b *binder) anonymousType(t *pg.TypeName) (types.OID, error) {
+	pos := b.pos(t.Location)
+	switch t.Names[0].GetString_().GetSval() {
+	case parser.StructMarker:
+		fields := make([]types.Field, len(t.Typmods))
+		for i, n := range t.Typmods {
+			c := n.GetColumnDef()
+			typ, err := b.typeName(c.TypeName)
+			if err != nil {
+				return 0, err
+			}
+			if slices.ContainsFunc(fields[:i], func(f types.Field) bool { return f.Name == c.Colname }) {
+				return 0, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Colname).At(pos)
+			}
+			fields[i] = types.Field{Name: c.Colname, Type: typ}
+		}
+		return types.StructOf(fields), nil
+	case parser.MapMarker:
+		key, err := b.typeName(t.Typmods[0].GetTypeName())
+		if err != nil {
+			return 0, err
+		}
+		value, err := b.typeName(t.Typmods[1].GetTypeName())
+		if err != nil {
+			return 0, err
+		}
+		o, err := types.MapOf(key, value)
+		if err != nil {
+			return 0, pgerror.As(err).At(pos)
+		}
+		return o, nil
+	}
+	return 0, nil
 }
 
 // userType finds a user-defined type along the search path, 0 if there is none.

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"strconv"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/sql/expr"
@@ -141,8 +143,9 @@ func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, er
 // expandRow binds `(row).*` in a select list.
 func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 	arg := in.Arg
-	if len(in.Indirection) > 1 {
-		return nil, pgerror.Unsupported("this row expansion").At(x.pos(nodeLocation(in.Arg)))
+	if last := len(in.Indirection) - 1; last > 0 {
+		part := &pg.A_Indirection{Arg: in.Arg, Indirection: in.Indirection[:last]}
+		arg = &pg.Node{Node: &pg.Node_AIndirection{AIndirection: part}}
 	}
 	e, err := x.expr(arg)
 	if err != nil {
@@ -156,7 +159,10 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 		return out, nil
 	}
 	row, ok := e.(*expr.Row)
-	if !ok || row.Names == nil {
+	if ok && row.Names == nil {
+		row = unnamedFields(row)
+	}
+	if !ok {
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", e.Type()).At(x.pos(nodeLocation(in.Arg)))
 	}
 	var out []selectItem
@@ -164,6 +170,15 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 		out = append(out, selectItem{expr: f, name: row.Names[i]})
 	}
 	return out, nil
+}
+
+// unnamedFields is a row whose fields are called f1, f2, …
+func unnamedFields(r *expr.Row) *expr.Row {
+	out := *r
+	for i := range r.Fields {
+		out.Names = append(out.Names, "f"+strconv.Itoa(i+1))
+	}
+	return &out
 }
 
 // flatMap makes the nodes of the set-returning functions in the expressions:

@@ -51,6 +51,8 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 			return appendLabel(dst, t.OID, d.int())
 		case i.Kind == 'c':
 			return appendRecordBinary(dst, d.b)
+		case t.OID.IsMap():
+			return appendMapText(dst, d.b, nil)
 		case i.Kind == 'd':
 			return appendBinary(dst, t.Storage(), d)
 		}

@@ -77,6 +77,8 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 			return appendLabel(dst, t.OID, d.int())
 		case i.Kind == 'c':
 			return appendRecordText(dst, d.b, o)
+		case t.OID.IsMap():
+			return appendMapText(dst, d.b, o)
 		case i.Kind == 'd':
 			return appendText(dst, t.Storage(), d, o)
 		}
@@ -259,6 +261,8 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 			buf, err = parseRange(buf, t.OID, s, o)
 		case t.OID.IsComposite():
 			buf, err = parseRecord(buf, t.OID, s, o)
+		case t.OID.IsMap():
+			buf, err = parseMap(buf, t.OID, s, o)
 		case t.OID.IsMultirange():
 			buf, err = parseMultirange(buf, t.OID, s, o)
 		default:

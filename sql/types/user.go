@@ -84,6 +84,8 @@ func Define(o OID, schema, name string, d *Definition) {
 		base.Input, base.Output, base.Receive, base.Send = "enum_in", "enum_out", "enum_recv", "enum_send"
 	case 'c':
 		base.Category, base.Align = 'C', 'd'
+	case mapKind:
+		base.Kind, base.Category = 'b', 'U'
 	case 'r':
 		base.Category, base.Subtype, base.Multirange = 'R', d.Subtype, d.Multirange
 		base.Input, base.Output, base.Receive, base.Send = "range_in", "range_out", "range_recv", "range_send"
@@ -251,6 +253,9 @@ func parseLabel(o OID, s string) (int64, error) {
 // quoteUser is the name of a user-defined type as SQL has it, with its schema
 // unless that is public.
 func quoteUser(t *Info) string {
+	if t.OID.IsAnonymous() {
+		return t.Name
+	}
 	s := quoteTypeName(t.Name)
 	if t.Schema != "public" && t.Schema != "" {
 		s = quoteTypeName(t.Schema) + "." + s
