@@ -167,6 +167,7 @@ type Key struct {
 	Columns          []int
 	NullsNotDistinct bool
 	Index            bool          // made by CREATE UNIQUE INDEX: not a constraint
+	Derived          bool          // by expressions, or of some rows only: see Object; nothing is unique by Columns alone
 	Object           plan.ObjectID // the index that enforces it; 0: the table's own order does
 	Comment          string
 }

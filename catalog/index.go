@@ -1,10 +1,6 @@
 package catalog
 
-import (
-	"strings"
-
-	"github.com/streamdb/streamdb/sql/types"
-)
+import "github.com/streamdb/streamdb/sql/types"
 
 // IndexExpr is an expression in the key of an index.
 type IndexExpr struct {
@@ -47,11 +43,8 @@ func (o *Object) KeyText(key int, cols []Column, quote func(string) string) stri
 
 // WhereText is the WHERE clause of an index with the space before it, "" for none.
 func (o *Object) WhereText() string {
-	switch {
-	case o.Where == "":
+	if o.Where == "" {
 		return ""
-	case strings.HasPrefix(o.Where, "(") && strings.HasSuffix(o.Where, ")"):
-		return " WHERE " + o.Where
 	}
-	return " WHERE (" + o.Where + ")"
+	return " WHERE " + o.Where
 }

@@ -71,18 +71,22 @@ func (s *Session) verifyKey(t *catalog.Object, k *catalog.Key) error {
 	if err != nil {
 		return err
 	}
-	ts := columnTypes(t.Columns, k.Columns)
+	form, err := s.formOf(t, k)
+	if err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	var buf []byte
 	for _, d := range rows {
+		r := form.over(s.exprContext(), &d.Batch)
 		for i := range d.N {
-			if !k.NullsNotDistinct && hasNull(&d.Batch, k.Columns, i) {
+			if !r.counts(k, i) {
 				continue
 			}
-			buf = appendKey(buf[:0], &d.Batch, k.Columns, ts, i)
+			buf = appendKey(buf[:0], r.rows, r.cols, r.ts, i)
 			if seen[string(buf)] || d.Diff(i) > 1 {
 				e := pgerror.New(pgerror.UniqueViolation, "could not create unique index \"%s\"", k.Name).
-					WithDetail("Key %s is duplicated.", s.keyText(t, k.Columns, &d.Batch, k.Columns, i))
+					WithDetail("Key %s is duplicated.", s.namedKey(s.keyNames(t, k), r.ts, r.rows, r.cols, i))
 				e.Schema, e.Table, e.Constraint = t.Schema, t.Name, k.Name
 				return e
 			}
@@ -227,7 +231,7 @@ func (t *tableAlter) removeForeign(fk *catalog.ForeignKey) {
 func (t *tableAlter) removeKey(k *catalog.Key, cascade bool) error {
 	for _, r := range t.d.cat.References(t.o.ID) {
 		for _, fk := range r.Foreign {
-			if fk.RefTable != t.o.ID || !sameColumns(fk.RefColumns, k.Columns) {
+			if fk.RefTable != t.o.ID || k.Derived || !sameColumns(fk.RefColumns, k.Columns) {
 				continue
 			}
 			if !cascade {

@@ -525,6 +525,7 @@ func (t *tableAlter) withoutColumn(col int) error {
 			return err
 		}
 		if used || slices.Contains(u.Key, col) {
+			dropFromKeys(o, u.ID)
 			t.d.apply(catalog.Change{Drop: u.ID})
 			continue
 		}
@@ -629,7 +630,9 @@ func (t *tableAlter) rekey() error {
 		if u.Kind == catalog.KindIndex && u.Table == t.o.ID && u.Index != nil {
 			nu := *u
 			info := *u.Index
-			info.Encoded = encodedKey(t.o, u.Key)
+			nu.Columns = t.o.Columns
+			t.s.retypeIndex(t.o, &nu)
+			info.Encoded = encodedIndex(&nu)
 			nu.Index = &info
 			t.d.apply(catalog.Change{Put: &nu})
 		}

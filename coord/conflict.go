@@ -8,7 +8,6 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // rowRef is a row of a batch.
@@ -20,18 +19,18 @@ type rowRef struct {
 // arbiter is a key whose conflicts an INSERT handles.
 type arbiter struct {
 	key     catalog.Key
-	types   []types.Type
+	rows    keyedRows         // the proposed ones
 	present map[string]rowRef // the rows of the table that have one of the proposed keys
 	mine    map[string]bool   // keys that the statement has inserted
 	buf     []byte
 }
 
-// at is the key of a row; false if it cannot conflict.
-func (a *arbiter) at(b *columnar.Batch, i int) ([]byte, bool) {
-	if !a.key.NullsNotDistinct && hasNull(b, a.key.Columns, i) {
+// at is the key of a proposed row; false if it cannot conflict.
+func (a *arbiter) at(i int) ([]byte, bool) {
+	if !a.rows.counts(&a.key, i) {
 		return nil, false
 	}
-	a.buf = appendKey(a.buf[:0], b, a.key.Columns, a.types, i)
+	a.buf = appendKey(a.buf[:0], a.rows.rows, a.rows.cols, a.rows.ts, i)
 	return a.buf, true
 }
 
@@ -41,10 +40,12 @@ func (r *writeRun) arbiters(t *catalog.Object, names []string, rows *columnar.Ba
 		if names != nil && !slices.Contains(names, k.Name) {
 			continue
 		}
-		a := &arbiter{key: k, types: columnTypes(t.Columns, k.Columns), present: map[string]rowRef{}, mine: map[string]bool{}}
-		want := newKeySet(a.types, rows, k.Columns, func(i int) bool { return k.NullsNotDistinct || !hasNull(rows, k.Columns, i) })
-		var err error
-		if a.present, err = r.presentRows(t, k.Columns, want); err != nil {
+		form, err := r.s.formOf(t, &k)
+		if err != nil {
+			return nil, err
+		}
+		a := &arbiter{key: k, rows: form.over(r.s.exprContext(), rows), present: map[string]rowRef{}, mine: map[string]bool{}}
+		if a.present, err = r.presentRows(t, &k, a.rows.wanted(&k)); err != nil {
 			return nil, err
 		}
 		out = append(out, a)
@@ -54,7 +55,7 @@ func (r *writeRun) arbiters(t *catalog.Object, names []string, rows *columnar.Ba
 
 // presentRows are the rows that a table has with the wanted keys, which are
 // unique.
-func (r *writeRun) presentRows(t *catalog.Object, key []int, want *keySet) (map[string]rowRef, error) {
+func (r *writeRun) presentRows(t *catalog.Object, key *catalog.Key, want *keySet) (map[string]rowRef, error) {
 	ts := columnTypes(t.Columns, allColumns(t))
 	type entry struct {
 		key  int
@@ -67,7 +68,7 @@ func (r *writeRun) presentRows(t *catalog.Object, key []int, want *keySet) (map[
 		bs[c] = columnar.NewBuilder(col.Type.Kind(), 0)
 	}
 	var buf []byte
-	err := r.s.withKeys(r.ctx, t, key, want, func(k int, b *columnar.Batch, i int, d dataflow.Diff) {
+	err := r.s.withUnique(r.ctx, t, key, want, func(k int, b *columnar.Batch, i int, d dataflow.Diff) {
 		buf = exactKey(buf[:0], b, ts, i)
 		n, ok := at[string(buf)]
 		if !ok {
@@ -112,7 +113,7 @@ func (r *writeRun) onConflict(b *planner.Write, rows columnar.Batch) (columnar.B
 	}
 	c := conflicts{as: as, update: b.Conflict.Rel != nil, again: -1}
 	for i := range rows.N {
-		c.row(&rows, i)
+		c.row(i)
 	}
 	fresh := rows.Gather(c.insert)
 	if len(c.pairs) == 0 {
@@ -162,9 +163,9 @@ type pair struct {
 	proposed int
 }
 
-func (c *conflicts) row(rows *columnar.Batch, i int) {
+func (c *conflicts) row(i int) {
 	for _, a := range c.as {
-		x, ok := a.at(rows, i)
+		x, ok := a.at(i)
 		if !ok {
 			continue
 		}
@@ -183,7 +184,7 @@ func (c *conflicts) row(rows *columnar.Batch, i int) {
 	}
 	c.insert = append(c.insert, uint32(i))
 	for _, a := range c.as {
-		if x, ok := a.at(rows, i); ok {
+		if x, ok := a.at(i); ok {
 			a.mine[string(x)] = true
 		}
 	}

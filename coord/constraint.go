@@ -118,9 +118,15 @@ func hasOrder(t types.Type) bool {
 
 // index makes an index that is kept with the table.
 func (n *newTable) index(name string, cols []int, info *catalog.IndexInfo) (*catalog.Object, error) {
-	info.Encoded = encodedKey(n.o, cols)
-	x, err := n.s.c.newObject(&catalog.Object{Schema: n.o.Schema, Name: name, Kind: catalog.KindIndex, Columns: n.o.Columns,
-		Table: n.o.ID, Key: cols, Deps: nil, Index: info, Temporary: n.o.Temporary})
+	return n.indexOf(&catalog.Object{Key: cols}, name, info)
+}
+
+// indexOf makes an index, with the key and the rows of x, that is kept with the table.
+func (n *newTable) indexOf(x *catalog.Object, name string, info *catalog.IndexInfo) (*catalog.Object, error) {
+	x.Schema, x.Name, x.Kind, x.Columns = n.o.Schema, name, catalog.KindIndex, n.o.Columns
+	x.Table, x.Index, x.Temporary = n.o.ID, info, n.o.Temporary
+	info.Encoded = encodedIndex(x)
+	x, err := n.s.c.newObject(x)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +293,7 @@ func (n *newTable) referencedKey(parent *catalog.Object, c *parser.Constraint) (
 		ref = append(ref, i)
 	}
 	for _, k := range parent.Keys() {
-		if sameColumns(k.Columns, ref) {
+		if !k.Derived && sameColumns(k.Columns, ref) {
 			return ref, nil
 		}
 	}
@@ -302,7 +308,7 @@ func sameColumns(a, b []int) bool {
 // refers to, by which rows are looked up.
 func keyOrder(parent *catalog.Object, ref, cols []int) (orderedRef, orderedCols []int) {
 	for _, k := range parent.Keys() {
-		if sameColumns(k.Columns, ref) {
+		if !k.Derived && sameColumns(k.Columns, ref) {
 			for _, r := range k.Columns {
 				orderedRef = append(orderedRef, r)
 				orderedCols = append(orderedCols, cols[slices.Index(ref, r)])
@@ -379,6 +385,9 @@ func tableSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 		fmt.Fprintf(&b, ", %sPRIMARY KEY (%s)", implied(o.Primary, ""), quotedColumns(o, o.PrimaryKey))
 	}
 	for _, u := range o.Unique {
+		if u.Derived {
+			continue
+		}
 		nulls := ""
 		if u.NullsNotDistinct {
 			nulls = "NULLS NOT DISTINCT "

@@ -103,6 +103,7 @@ type Coordinator struct {
 	collections map[plan.ObjectID]*collection
 	upserts     map[plan.ObjectID]*upsertState // owned by the timeline
 	forms       sync.Map                       // by index: *indexForm
+	keyForms    sync.Map                       // by index: *keyForm
 	keyed       map[plan.ObjectID][]*keyIndex  // by table; owned by the timeline
 	clusters    map[clusterLevel]*cluster      // made in the timeline, or in recovery
 	looping     bool                           // they run

@@ -317,6 +317,9 @@ func (n *newTable) like(l *parser.Like) error {
 		return nil
 	}
 	for i, k := range t.Keys() {
+		if k.Derived {
+			return pgerror.Unsupported("LIKE INCLUDING INDEXES of a unique index on an expression or of some rows only")
+		}
 		cols := make([]int, len(k.Columns))
 		for j, c := range k.Columns {
 			cols[j] = base + c

@@ -287,10 +287,7 @@ func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w
 		if t.Kind != catalog.KindTable {
 			return pgerror.Unsupported("unique index on a " + t.Kind.String())
 		}
-		if !x.Plain() {
-			return pgerror.Unsupported("unique index on an expression or of some rows only")
-		}
-		return s.createUniqueIndex(d, t, name, key, n)
+		return s.createUniqueIndex(d, t, x, name, n)
 	}
 	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Exprs: x.Exprs, Where: x.Where, Deps: []plan.ObjectID{t.ID},
 		Cluster: cl, Temporary: t.Temporary}
@@ -315,20 +312,20 @@ func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w
 }
 
 // createUniqueIndex runs CREATE UNIQUE INDEX: a key of the table.
-func (s *Session) createUniqueIndex(d *ddlState, t *catalog.Object, name string, key []int, n *parser.CreateIndex) error {
+func (s *Session) createUniqueIndex(d *ddlState, t, x *catalog.Object, name string, n *parser.CreateIndex) error {
 	c := t.Clone()
 	nt := &newTable{s: s, d: d, o: c}
-	x, err := nt.index(name, key, &catalog.IndexInfo{Unique: true})
+	x, err := nt.indexOf(x, name, &catalog.IndexInfo{Unique: true})
 	if err != nil {
 		return err
 	}
-	c.Unique = append(c.Unique, catalog.Key{Name: name, Columns: key, Index: true, Object: x.ID, NullsNotDistinct: n.NullsNotDistinct})
+	c.Unique = append(c.Unique, catalog.Key{Name: name, Columns: x.Key, Index: true, Derived: !x.Plain(), Object: x.ID, NullsNotDistinct: n.NullsNotDistinct})
 	x.SQL = indexSQL(c, x)
-	if err := s.verifyKey(c, &c.Unique[len(c.Unique)-1]); err != nil {
+	if err := s.verifyIndex(t, x); err != nil {
 		return err
 	}
 	nt.put()
-	return nil
+	return s.verifyKey(c, &c.Unique[len(c.Unique)-1])
 }
 
 // mustQuery parses the stored query of a view.

@@ -128,7 +128,7 @@ func (g *dropping) usersOf(p piece) []piece {
 	}
 	if t := g.d.cat.ByID(p.obj.Table); p.obj.Index != nil && p.obj.Index.Unique && t != nil && !g.going(piece{obj: t}) {
 		out = append(out, piece{t, partKey, int(p.obj.ID)})
-		out = append(out, g.referring(t, func(fk *catalog.ForeignKey) bool { return sameColumns(fk.RefColumns, p.obj.Key) })...)
+		out = append(out, g.referring(t, func(fk *catalog.ForeignKey) bool { return p.obj.Plain() && sameColumns(fk.RefColumns, p.obj.Key) })...)
 	}
 	return out
 }

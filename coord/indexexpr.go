@@ -60,7 +60,11 @@ func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIn
 		e, err = expr.CoerceToBool(e, "WHERE", 0)
 	}
 	if err == nil {
-		x.Where = s.storedExpr(t, n.Where.SQL, e).SQL
+		if x.Where = s.storedExpr(t, n.Where.SQL, e).SQL; x.Where == n.Where.SQL {
+			if _, ok := e.(*expr.Column); !ok {
+				x.Where = "(" + x.Where + ")"
+			}
+		}
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -16,25 +17,25 @@ import (
 // not tell equality, by the key's encoded form in a column before them.
 type keyIndex struct {
 	coll    *collection
-	key     []int
-	types   []types.Type // of the key
+	form    *keyForm
 	encoded bool
+	ctx     *expr.Context
 }
 
 // newKeyIndex makes the collection of an index that is kept with its table.
-func (c *Coordinator) newKeyIndex(o *catalog.Object) *collection {
-	k := &keyIndex{key: o.Key, encoded: o.Index.Encoded}
-	for _, i := range o.Key {
-		k.types = append(k.types, o.Columns[i].Type)
+func (c *Coordinator) newKeyIndex(o *catalog.Object, kinds []columnar.Kind, key []int) (*collection, error) {
+	form, err := c.keyForm(c.catalog.Load(), o)
+	if err != nil {
+		return nil, err
 	}
-	kinds, key := kindsOf(o.Columns), o.Key
+	k := &keyIndex{form: form, encoded: o.Index.Encoded, ctx: &expr.Context{Location: zoneUTC, Database: databaseName}}
 	if k.encoded {
-		kinds, key = append([]columnar.Kind{columnar.KindBytes}, kinds...), []int{0}
+		kinds, key = append([]columnar.Kind{columnar.KindBytes}, kindsOf(o.Columns)...), []int{0}
 	}
 	k.coll = newCollection(o.ID, kinds, key, false, c.partitions, c.timeline.ingest)
 	k.coll.setReady()
 	c.keyed[o.Table] = append(c.keyed[o.Table], k)
-	return k.coll
+	return k.coll, nil
 }
 
 // fillKeyIndex gives a new index the rows that its table has.
@@ -68,23 +69,51 @@ func (c *Coordinator) forgetKeyIndex(o *catalog.Object) {
 
 // append adds the changes that the table has at epoch e.
 func (k *keyIndex) append(e dataflow.Epoch, ds []*dataflow.Delta, readable dataflow.Epoch) {
-	if !k.encoded {
+	if !k.encoded && k.form.prog == nil {
 		k.coll.append(e, ds, nil, readable)
 		return
 	}
-	out := make([]*dataflow.Delta, len(ds))
-	for i, d := range ds {
-		out[i] = &dataflow.Delta{Batch: columnar.Batch{Cols: append([]*columnar.Vec{k.encode(&d.Batch)}, d.Cols...), N: d.N}, Diffs: d.Diffs}
+	out := make([]*dataflow.Delta, 0, len(ds))
+	for _, d := range ds {
+		if d = k.entries(d); d.N > 0 {
+			out = append(out, d)
+		}
 	}
 	k.coll.append(e, out, nil, readable)
 }
 
-// encode is the key's encoded form in each row, NULL where a column is NULL.
-func (k *keyIndex) encode(b *columnar.Batch) *columnar.Vec {
-	out := columnar.NewBuilder(columnar.KindBytes, b.N)
+// entries are what the index has of some changes.
+func (k *keyIndex) entries(d *dataflow.Delta) *dataflow.Delta {
+	r := k.form.over(k.ctx, &d.Batch)
+	out := &dataflow.Delta{Batch: *r.rows, Diffs: d.Diffs}
+	if k.encoded {
+		out.Batch = columnar.Batch{Cols: append([]*columnar.Vec{r.encoded()}, d.Cols...), N: d.N}
+	}
+	if r.in == nil && !r.none {
+		return out
+	}
+	var keep []uint32
+	for i := range d.N {
+		if r.has(i) {
+			keep = append(keep, uint32(i))
+		}
+	}
+	if len(keep) == d.N {
+		return out
+	}
+	some := &dataflow.Delta{Batch: out.Gather(keep)}
+	for _, i := range keep {
+		some.Diffs = append(some.Diffs, d.Diff(int(i)))
+	}
+	return some
+}
+
+// encoded is the key's encoded form in each row.
+func (r *keyedRows) encoded() *columnar.Vec {
+	out := columnar.NewBuilder(columnar.KindBytes, r.rows.N)
 	var buf []byte
-	for i := range b.N {
-		buf = appendKey(buf[:0], b, k.key, k.types, i)
+	for i := range r.rows.N {
+		buf = appendKey(buf[:0], r.rows, r.cols, r.ts, i)
 		out.Bytes(buf)
 	}
 	return out.Build()

@@ -93,20 +93,25 @@ func (s *Session) withKeys(ctx context.Context, t *catalog.Object, key []int, wa
 	if err := s.committedWithKeys(ctx, t, key, want, f); err != nil {
 		return err
 	}
-	p := s.tx.pendingBy(t, key)
-	if len(p.rows) == 0 {
-		return ctx.Err()
-	}
-	for k, x := range want.keys {
-		for _, r := range p.rows[x] {
-			d := s.tx.writes[r.write].delta
-			f(k, &d.Batch, int(r.row), d.Diff(int(r.row)))
-		}
-	}
+	s.tx.eachPending(s.tx.pendingBy(t, key), want, f)
 	return ctx.Err()
 }
 
-// multiplicity is how many present rows of a table have each of the wanted keys.
+// eachPending gives the transaction's own changes that have one of the wanted keys.
+func (tx *txn) eachPending(p *pendingIndex, want *keySet, f keyedRow) {
+	if len(p.rows) == 0 {
+		return
+	}
+	for k, x := range want.keys {
+		for _, r := range p.rows[x] {
+			d := tx.writes[r.write].delta
+			f(k, &d.Batch, int(r.row), d.Diff(int(r.row)))
+		}
+	}
+}
+
+// multiplicity is how many present rows of a table have each of the wanted keys of
+// some columns.
 func (s *Session) multiplicity(ctx context.Context, t *catalog.Object, key []int, want *keySet) ([]dataflow.Diff, error) {
 	have := make([]dataflow.Diff, len(want.keys))
 	err := s.withKeys(ctx, t, key, want, func(k int, _ *columnar.Batch, _ int, d dataflow.Diff) { have[k] += d })
@@ -124,6 +129,12 @@ func (s *Session) committedWithKeys(ctx context.Context, t *catalog.Object, key 
 	if coll == nil {
 		return s.scanForKeys(ctx, t, key, want, f)
 	}
+	return s.findKeys(ctx, coll, encoded, len(t.Columns), want, f)
+}
+
+// findKeys looks the keys up in a collection that is arranged by them and has the
+// columns of a table, so many, first, or after the encoded key.
+func (s *Session) findKeys(ctx context.Context, coll *collection, encoded bool, width int, want *keySet, f keyedRow) error {
 	sn, err := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())
 	if err != nil || sn == nil {
 		return err
@@ -143,7 +154,7 @@ func (s *Session) committedWithKeys(ctx context.Context, t *catalog.Object, key 
 		for j, r := range row {
 			if n := int(r >> columnar.ChunkShift); n != last {
 				c, last = in.Chunk(n), n
-				b = columnar.Batch{Cols: c.Cols[skip:], N: c.N}
+				b = columnar.Batch{Cols: c.Cols[skip : skip+width], N: c.N}
 			}
 			i := int(r & (columnar.ChunkRows - 1))
 			f(int(key[j]), &b, i, c.Diff(i))
@@ -193,7 +204,15 @@ type pendingKey struct {
 
 // pendingBy is the transaction's changes to a table by a key, up to now.
 func (tx *txn) pendingBy(t *catalog.Object, key []int) *pendingIndex {
-	k := pendingKey{t.ID, fmt.Sprint(key)}
+	ts := columnTypes(t.Columns, key)
+	return tx.pendingThrough(pendingKey{t.ID, fmt.Sprint(key)}, func(b *columnar.Batch) func([]byte, int) ([]byte, bool) {
+		return func(dst []byte, i int) ([]byte, bool) { return appendKey(dst, b, key, ts, i), true }
+	})
+}
+
+// pendingThrough is the transaction's changes to a table by what keyOf says of the
+// rows of a batch: their keys, and whether they have one.
+func (tx *txn) pendingThrough(k pendingKey, keyOf func(b *columnar.Batch) func(dst []byte, i int) ([]byte, bool)) *pendingIndex {
 	p := tx.keyed[k]
 	if p == nil {
 		p = &pendingIndex{rows: map[string][]pendingRow{}}
@@ -202,15 +221,18 @@ func (tx *txn) pendingBy(t *catalog.Object, key []int) *pendingIndex {
 		}
 		tx.keyed[k] = p
 	}
-	ts := columnTypes(t.Columns, key)
 	var buf []byte
 	for ; p.upto < len(tx.writes); p.upto++ {
 		w := tx.writes[p.upto]
-		if w.id != t.ID {
+		if w.id != k.id {
 			continue
 		}
+		key := keyOf(&w.delta.Batch)
 		for i := range w.delta.N {
-			buf = appendKey(buf[:0], &w.delta.Batch, key, ts, i)
+			var ok bool
+			if buf, ok = key(buf[:0], i); !ok {
+				continue
+			}
 			p.rows[string(buf)] = append(p.rows[string(buf)], pendingRow{uint32(p.upto), uint32(i)})
 		}
 	}

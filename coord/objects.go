@@ -64,7 +64,10 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 		}
 	case catalog.KindMaterializedView, catalog.KindIndex:
 		if o.Index != nil {
-			coll = c.newKeyIndex(o)
+			var err error
+			if coll, err = c.newKeyIndex(o, kinds, key); err != nil {
+				return nil, err
+			}
 		} else {
 			coll = c.newViewCollection(o, kinds, key)
 		}

@@ -209,18 +209,22 @@ func (s *Session) rowText(t *catalog.Object, rows columnar.Batch, i int) string 
 // own changes, and each other. old, if not nil, are the rows that they replace.
 func (s *Session) checkKeys(ctx context.Context, t *catalog.Object, old *columnar.Batch, rows columnar.Batch, v *violation) error {
 	for n, k := range t.Keys() {
-		ts := columnTypes(t.Columns, k.Columns)
-		counts := func(b *columnar.Batch, i int) bool { return k.NullsNotDistinct || !hasNull(b, k.Columns, i) }
-		want := newKeySet(ts, &rows, k.Columns, func(i int) bool { return counts(&rows, i) })
-		have, err := s.multiplicity(ctx, t, k.Columns, want)
+		form, err := s.formOf(t, &k)
 		if err != nil {
+			return err
+		}
+		now := form.over(s.exprContext(), &rows)
+		want := now.wanted(&k)
+		have := make([]dataflow.Diff, len(want.keys))
+		if err := s.withUnique(ctx, t, &k, want, func(k int, _ *columnar.Batch, _ int, d dataflow.Diff) { have[k] += d }); err != nil {
 			return err
 		}
 		var buf []byte
 		if old != nil {
+			was := form.over(s.exprContext(), old)
 			for i := range old.N {
-				if counts(old, i) {
-					buf = appendKey(buf[:0], old, k.Columns, ts, i)
+				if was.counts(&k, i) {
+					buf = appendKey(buf[:0], was.rows, was.cols, was.ts, i)
 					if x, ok := want.at[string(buf)]; ok {
 						have[x]--
 					}
@@ -232,7 +236,7 @@ func (s *Session) checkKeys(ctx context.Context, t *catalog.Object, old *columna
 				continue
 			}
 			if have[x]++; have[x] > 1 {
-				v.note(i, 1<<20+n, func() error { return s.uniqueViolation(t, k.Columns, k.Name, rows, i) })
+				v.note(i, 1<<20+n, func() error { return s.uniqueViolation(t, &k, &now, i) })
 				break
 			}
 		}
@@ -240,24 +244,33 @@ func (s *Session) checkKeys(ctx context.Context, t *catalog.Object, old *columna
 	return nil
 }
 
-func (s *Session) uniqueViolation(t *catalog.Object, key []int, name string, rows columnar.Batch, i int) error {
-	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates unique constraint \"%s\"", name).
-		WithDetail("Key %s already exists.", s.keyText(t, key, &rows, key, i))
-	e.Schema, e.Table, e.Constraint = t.Schema, t.Name, name
+func (s *Session) uniqueViolation(t *catalog.Object, k *catalog.Key, rows *keyedRows, i int) error {
+	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates unique constraint \"%s\"", k.Name).
+		WithDetail("Key %s already exists.", s.namedKey(s.keyNames(t, k), rows.ts, rows.rows, rows.cols, i))
+	e.Schema, e.Table, e.Constraint = t.Schema, t.Name, k.Name
 	return e
 }
 
 // keyText shows a key as `(a, b)=(1, 2)`: the names of columns of t, and the
 // values that row i of rows has in cols.
 func (s *Session) keyText(t *catalog.Object, names []int, rows *columnar.Batch, cols []int, i int) string {
-	a, b := make([]string, len(names)), make([]string, len(names))
+	a := make([]string, len(names))
 	for j, c := range names {
-		a[j], b[j] = t.Columns[c].Name, "null"
-		if v := rows.Cols[cols[j]]; !v.Null(i) {
-			b[j] = string(types.AppendText(nil, t.Columns[c].Type, v, i, s.TextOptions()))
+		a[j] = t.Columns[c].Name
+	}
+	return s.namedKey(a, columnTypes(t.Columns, names), rows, cols, i)
+}
+
+// namedKey is keyText for parts of a key that have other names.
+func (s *Session) namedKey(names []string, ts []types.Type, rows *columnar.Batch, cols []int, i int) string {
+	b := make([]string, len(names))
+	for j, c := range cols {
+		b[j] = "null"
+		if v := rows.Cols[c]; !v.Null(i) {
+			b[j] = string(types.AppendText(nil, ts[j], v, i, s.TextOptions()))
 		}
 	}
-	return "(" + strings.Join(a, ", ") + ")=(" + strings.Join(b, ", ") + ")"
+	return "(" + strings.Join(names, ", ") + ")=(" + strings.Join(b, ", ") + ")"
 }
 
 // tableChange is what a statement does to a table, for the checks at its end.

@@ -113,6 +113,9 @@ func (w *writer) statement() (sql string, single bool) {
 func answer(c *pgx.Conn, sql string) string {
 	rs, err := c.PgConn().Exec(context.Background(), sql).ReadAll()
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
+		if e.Code == "23505" {
+			return "ERROR " + e.Code + " " + e.Message + " " + e.Detail
+		}
 		return "ERROR " + e.Code + " " + e.Message
 	}
 	if err != nil {

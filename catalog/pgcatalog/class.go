@@ -323,7 +323,7 @@ func (m *model) constraintsOf(r *rel) []constraintRow {
 			key: fk.Columns, foreign: fk, ref: m.byID[fk.RefTable], invalid: fk.NotValid, comment: fk.Comment}
 		if row.ref != nil {
 			for _, x := range row.ref.indexes {
-				if x.unique && slices.Equal(x.key, fk.RefColumns) {
+				if x.unique && slices.Equal(x.key, fk.RefColumns) && (x.obj == nil || x.obj.Plain()) {
 					row.index = x
 				}
 			}

@@ -218,7 +218,9 @@ func GetOf(o *catalog.Object) *plan.Get {
 		g.Keys = append(g.Keys, o.PrimaryKey)
 	}
 	for _, k := range o.Unique {
-		g.Keys = append(g.Keys, k.Columns)
+		if !k.Derived {
+			g.Keys = append(g.Keys, k.Columns)
+		}
 	}
 	for i := range o.Foreign {
 		if f := &o.Foreign[i]; !f.NotValid {

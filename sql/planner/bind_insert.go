@@ -7,6 +7,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
@@ -300,10 +301,18 @@ func (b *binder) arbiters(t *target, s *pg.InferClause) ([]string, error) {
 		return nil, pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", s.Conname, t.object.Name).At(b.pos(s.Location))
 	}
 	var cols []int
+	var exprs []expr.Expr
+	x := exprBinder{binder: b, scope: newScope(nil)}
+	x.scope.kind, x.scope.entries = everything("index expressions"), []*entry{t.entry}
 	for _, n := range s.IndexElems {
 		el := n.GetIndexElem()
 		if el.Name == "" {
-			return nil, pgerror.New(pgerror.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
+			e, err := x.expr(el.Expr)
+			if err != nil {
+				return nil, err
+			}
+			exprs = append(exprs, Simplified(e, GetOf(t.object).Cols))
+			continue
 		}
 		i, err := b.targetColumn(t, el.Name, -1)
 		if err != nil {
@@ -313,15 +322,81 @@ func (b *binder) arbiters(t *target, s *pg.InferClause) ([]string, error) {
 			cols = append(cols, i)
 		}
 	}
+	where, err := x.conflictWhere(s.WhereClause)
+	if err != nil {
+		return nil, err
+	}
 	slices.Sort(cols)
 	var out []string
-	for _, k := range keys {
-		if slices.Equal(slices.Sorted(slices.Values(k.Columns)), cols) {
-			out = append(out, k.Name)
+	for i := range keys {
+		if b.infers(t.object, &keys[i], cols, exprs, where) {
+			out = append(out, keys[i].Name)
 		}
 	}
 	if out == nil {
 		return nil, pgerror.New(pgerror.InvalidColumnReference, "there is no unique or exclusion constraint matching the ON CONFLICT specification")
 	}
 	return out, nil
+}
+
+// conflictWhere binds the WHERE of a conflict target.
+func (x exprBinder) conflictWhere(n *pg.Node) ([]expr.Expr, error) {
+	if n == nil {
+		return nil, nil
+	}
+	e, err := x.expr(n)
+	if err == nil {
+		e, err = expr.CoerceToBool(e, "WHERE", x.binder.pos(nodeLocation(n)))
+	}
+	return []expr.Expr{e}, err
+}
+
+// infers reports whether a conflict target of columns, expressions and a condition
+// means a key of a table: it has these, and the rows that satisfy the condition.
+func (b *binder) infers(t *catalog.Object, k *catalog.Key, cols []int, exprs, where []expr.Expr) bool {
+	if !k.Derived {
+		return len(exprs) == 0 && slices.Equal(slices.Sorted(slices.Values(k.Columns)), cols)
+	}
+	ix := b.ctx.Catalog.ByID(k.Object)
+	if ix == nil {
+		return false
+	}
+	table := GetOf(t).Cols
+	bind := func(text string) expr.Expr {
+		x, err := parser.ParseExpr(text)
+		if err != nil {
+			return nil
+		}
+		e, err := BindExpr(b.ctx, text, &x, t, "index expressions", types.Unknown)
+		if err != nil {
+			return nil
+		}
+		return Simplified(e, table)
+	}
+	var own []int
+	n := 0
+	for _, part := range k.Columns {
+		i, ok := catalog.ExprOf(part)
+		if !ok {
+			own = append(own, part)
+			continue
+		}
+		e := bind(ix.Exprs[i].SQL)
+		if e == nil || !slices.ContainsFunc(exprs, func(o expr.Expr) bool { return expr.Equal(o, e) }) {
+			return false
+		}
+		n++
+	}
+	if slices.Sort(own); !slices.Equal(own, cols) || n != len(exprs) {
+		return false
+	}
+	if ix.Where == "" {
+		return true
+	}
+	e := bind(ix.Where)
+	known := make([]expr.Expr, 0, len(where))
+	for _, p := range conjuncts(where) {
+		known = append(known, Simplified(p, table))
+	}
+	return e != nil && !slices.ContainsFunc(conjuncts([]expr.Expr{e}), func(w expr.Expr) bool { return !implied(known, w) })
 }
