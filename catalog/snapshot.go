@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -49,6 +50,7 @@ type name struct {
 type Snapshot struct {
 	Version uint64
 	objects map[plan.ObjectID]*Object
+	list    []*Object // by id
 	names   map[name]*Object
 	schemas map[string]*Schema
 	oids    map[uint32]*Object
@@ -116,6 +118,7 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1,
 		objects: maps.Clone(s.objects),
+		list:    slices.Grow(slices.Clone(s.list), len(changes)),
 		names:   maps.Clone(s.names),
 		schemas: maps.Clone(s.schemas),
 		oids:    maps.Clone(s.oids),
@@ -184,6 +187,8 @@ func (s *Snapshot) insert(o *Object) {
 		}
 	}
 	s.objects[o.ID] = o
+	i, _ := s.place(o.ID)
+	s.list = slices.Insert(s.list, i, o)
 	s.names[nameOf(o)] = o
 	if o.Function != nil {
 		addLink(s.funcs, [2]string{o.Schema, o.Name}, o.ID)
@@ -206,6 +211,9 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 		return
 	}
 	delete(s.objects, id)
+	if i, ok := s.place(id); ok {
+		s.list = slices.Delete(s.list, i, i+1)
+	}
 	delete(s.oids, o.OID)
 	if o.Def != nil {
 		defer maps.DeleteFunc(s.types, func(_ types.OID, x *Object) bool { return x == o })
@@ -338,11 +346,13 @@ func (s *Snapshot) Schemas() []*Schema {
 	return out
 }
 
-// Objects lists the objects by id.
-func (s *Snapshot) Objects() []*Object {
-	out := slices.Collect(maps.Values(s.objects))
-	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
-	return out
+// Objects lists the objects by id. The list is the snapshot's own: it is not to be
+// written.
+func (s *Snapshot) Objects() []*Object { return s.list }
+
+// place is where the object of an id is, or would be, in the list.
+func (s *Snapshot) place(id plan.ObjectID) (int, bool) {
+	return slices.BinarySearchFunc(s.list, id, func(o *Object, id plan.ObjectID) int { return cmp.Compare(o.ID, id) })
 }
 
 // Users are the direct users of an object, by id.

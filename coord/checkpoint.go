@@ -605,7 +605,7 @@ func (c *Coordinator) loadCatalog() (*catalog.Snapshot, error) {
 // inOrder lists the objects in dependency order.
 func (c *Coordinator) inOrder(cat *catalog.Snapshot) []*catalog.Object {
 	rank := c.ranks()
-	objs := cat.Objects()
+	objs := slices.Clone(cat.Objects())
 	slices.SortStableFunc(objs, func(a, b *catalog.Object) int { return rank[a.ID] - rank[b.ID] })
 	return objs
 }

@@ -540,7 +540,9 @@ func (cl *cluster) attach(f *flow) bool {
 		}
 	}
 	cl.flows = append(cl.flows, f)
-	cl.sortFlows()
+	if len(cl.users[f.id]) > 0 { // else it is the last: what it reads is here already
+		cl.sortFlows()
+	}
 	for _, id := range f.df.imports() {
 		cl.users[id] = append(cl.users[id], f)
 		s := cl.seen[id]

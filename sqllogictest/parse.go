@@ -125,6 +125,15 @@ type parser struct {
 	records []*record
 }
 
+// counted says whether the record is one of those that are counted and limited.
+func (r *record) counted() bool {
+	switch r.kind {
+	case kindStatement, kindQuery, kindSystem, kindLet:
+		return true
+	}
+	return false
+}
+
 // parseFile reads a file. The error is about the place where reading stopped;
 // the records before it are valid.
 func parseFile(path, shown string, dialect Dialect) ([]*record, error) {

@@ -95,8 +95,7 @@ func (f *fileRunner) run() {
 
 // record runs, queues or skips one entry of the file.
 func (f *fileRunner) record(r *record) {
-	switch r.kind {
-	case kindStatement, kindQuery, kindSystem, kindLet:
+	if r.counted() {
 		if f.done++; f.opt.MaxRecords > 0 && f.done > f.opt.MaxRecords {
 			f.halted = true
 			return

@@ -32,8 +32,14 @@ var (
 
 func planViews(f *fileRunner, records []*record) *viewPlan {
 	p := &viewPlan{f: f, sampled: map[*record]bool{}, due: map[int][]*record{}, made: map[*record]error{}, ids: map[*record]int{}}
-	lastDDL := -1
+	lastDDL, n := -1, 0
 	for i, r := range records {
+		if r.counted() {
+			n++
+		}
+		if f.opt.MaxRecords > 0 && n > f.opt.MaxRecords {
+			break
+		}
 		if !f.applies(r) {
 			continue
 		}
