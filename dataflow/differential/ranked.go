@@ -140,7 +140,7 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 			return
 		}
 		g.running = r
-		kind.saved = true
+		kind.saved = !r.Wide
 		if r.Peers {
 			fence = ordered
 		}
@@ -195,7 +195,7 @@ func (g *groupMap) indexed(n *nearby, p int, keys []*columnar.Vec, i int, hash u
 	u := &pass{n: n, x: x, run: g.running, named: g.named, kinds: g.kinds}
 	if g.ranked != nil {
 		g.rerank(u)
-	} else if fresh && !u.restate() || !u.advance() {
+	} else if fresh && !u.run.Wide && !u.restate() || !u.advance() {
 		return false
 	}
 	if fresh {
@@ -245,7 +245,12 @@ func (u *pass) advance() bool {
 	u.n.reshape(u.x)
 	u.size = [2]int64{was, u.x.places}
 	u.wasAfter = nil
-	ok := (!u.run.Backward || u.backward()) && u.forward()
+	ok := true
+	if u.run.Wide {
+		u.wide()
+	} else {
+		ok = (!u.run.Backward || u.backward()) && u.forward()
+	}
 	u.x.clean()
 	return ok
 }

@@ -33,6 +33,9 @@ type Running struct {
 	Backward bool
 	// Sized: the output depends on the number of places of the whole group.
 	Sized bool
+	// Wide: a row sees what no number of rows bounds, but the function can tell: see
+	// Sight. Then it carries no states.
+	Wide bool
 	// Reach is what a row sees besides, which comes along as context.
 	Reach Reach
 }
@@ -58,6 +61,20 @@ type Piece struct {
 	Cuts     []int
 	Emit     bool
 	Backward bool
+	// Sight, if not nil, is to be told, and nothing else.
+	Sight *Sight
+}
+
+// Sight is how far the rows of a piece's core see, as rows of the piece. A core
+// without rows tells nothing.
+type Sight struct {
+	// From is the first row that the last core row sees, To the row after the last
+	// one that the first core row sees: rows behind see no more in front, and the
+	// other way round.
+	From, To int
+	// CutBefore and CutAfter: what a core row sees begins (ends) where the piece does,
+	// and may be more.
+	CutBefore, CutAfter bool
 }
 
 // pieceRows is about how many rows a piece grows to.
@@ -81,11 +98,22 @@ type pass struct {
 func (u *pass) piece(now bool, p Piece) (states [][]byte, ok bool) {
 	g := u.n.group(now)
 	p.Groups = *u.named(g)
+	p.Cuts = u.rowCuts(now)
+	p.Size = u.size[boolWord(now)]
+	sign := int64(1)
+	if !now {
+		sign = -1
+	}
+	return u.run.Pieces.Piece(&p, collectInto(&u.poks, sign), collectInto(&u.perrs, sign))
+}
+
+// rowCuts are the cuts as rows of the group made of refs.
+func (u *pass) rowCuts(now bool) []int {
+	out := make([]int, len(u.cuts))
 	at, k := 0, 0
-	p.Cuts = make([]int, len(u.cuts))
 	for i := range u.n.refs {
 		for k < len(u.cuts) && u.cuts[k] == i {
-			p.Cuts[k] = at
+			out[k] = at
 			k++
 		}
 		if u.n.refs[i].mult(now) > 0 {
@@ -93,14 +121,9 @@ func (u *pass) piece(now bool, p Piece) (states [][]byte, ok bool) {
 		}
 	}
 	for ; k < len(u.cuts); k++ {
-		p.Cuts[k] = at
+		out[k] = at
 	}
-	p.Size = u.size[boolWord(now)]
-	sign := int64(1)
-	if !now {
-		sign = -1
-	}
-	return u.run.Pieces.Piece(&p, collectInto(&u.poks, sign), collectInto(&u.perrs, sign))
+	return out
 }
 
 // span is how far a piece from block b on (down to b, if !up) may go.

@@ -103,6 +103,9 @@ func (g orderedGen) call(total bool) (fn, frame string) {
 }
 
 func (g orderedGen) window() string {
+	if g.rng.IntN(4) == 0 {
+		return g.wide()
+	}
 	total := g.rng.IntN(2) == 0
 	order := " ORDER BY " + g.column() + g.choose("", " DESC", " NULLS FIRST", " DESC NULLS LAST")
 	if total {
@@ -113,6 +116,49 @@ func (g orderedGen) window() string {
 	for range 1 + g.rng.IntN(3) {
 		fn, frame := g.call(total)
 		sql += ", " + fn + " OVER (" + part + order + frame + ")"
+	}
+	return sql + " FROM w"
+}
+
+// wide is a query over frames by distances of the order, or of peer groups.
+func (g orderedGen) wide() string {
+	by := g.choose("id", "id", "k", "n", "f", "d")
+	off := func() string {
+		if by == "d" {
+			return g.choose("'1 day'", "'10 days'", "'00:00:01'")
+		}
+		return fmt.Sprint(g.rng.IntN(6))
+	}
+	unit := g.choose("RANGE", "RANGE", "GROUPS")
+	if unit == "GROUPS" {
+		off = func() string { return fmt.Sprint(g.rng.IntN(6)) }
+	}
+	var frame string
+	switch a, b := off(), off(); g.rng.IntN(6) {
+	case 0:
+		frame = a + " PRECEDING AND CURRENT ROW"
+	case 1:
+		frame = "CURRENT ROW AND " + a + " FOLLOWING"
+	case 2:
+		if by != "d" && a < b {
+			a, b = b, a
+		}
+		frame = a + " PRECEDING AND " + b + " PRECEDING"
+	case 3:
+		if by != "d" && a > b {
+			a, b = b, a
+		}
+		frame = a + " FOLLOWING AND " + b + " FOLLOWING"
+	default:
+		frame = a + " PRECEDING AND " + b + " FOLLOWING"
+	}
+	if g.rng.IntN(5) == 0 {
+		frame += " EXCLUDE " + g.choose("CURRENT ROW", "GROUP", "TIES")
+	}
+	over := " OVER (" + g.choose("", "PARTITION BY g ") + "ORDER BY " + by + g.choose("", " DESC", " NULLS FIRST", " DESC NULLS LAST")
+	sql := "SELECT id, g, n::text, d::text, " + g.aggregate(false) + over + " " + unit + " BETWEEN " + frame + ")"
+	if g.rng.IntN(3) == 0 {
+		sql += ", " + g.aggregate(false) + over + ")"
 	}
 	return sql + " FROM w"
 }

@@ -40,7 +40,7 @@ func (b *builder) window(r *plan.Window) coll {
 		if n.local() {
 			o.Reach = &n.reach
 		} else {
-			o.Running = &differential.Running{Pieces: f, Peers: n.peers, Backward: n.back, Sized: n.sized, Reach: n.reach}
+			o.Running = &differential.Running{Pieces: f, Peers: n.peers, Backward: n.back, Sized: n.sized, Wide: n.wide, Reach: n.reach}
 		}
 	}
 	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, o)
@@ -185,7 +185,8 @@ type windowCall struct {
 	// ignoreNulls says that rows whose first argument is NULL are passed over.
 	ignoreNulls bool
 
-	index   int // among the calls
+	index   int  // among the calls
+	wide    bool // its frames end at distances of the order, or of peer groups
 	carries carried
 	nth     int64 // of carriesNth: which value
 }

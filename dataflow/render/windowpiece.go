@@ -42,6 +42,7 @@ type windowNeeds struct {
 	reach               differential.Reach
 	peers, back, sized  bool
 	forth, rows, groups bool // states are carried; rows and peer groups are counted
+	wide                bool // how far rows see is not a number of rows
 }
 
 // needs finds out what the calls carry and see; ok is false if one of them sees
@@ -53,7 +54,7 @@ func (f *windowFunc) needs(r *plan.Window) (n *windowNeeds, ok bool) {
 			return nil, false
 		}
 	}
-	return n, true
+	return n, !n.wide || !n.forth && !n.back && !n.sized
 }
 
 // look widens the reach.
@@ -115,9 +116,8 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 			n.peers = n.peers || f.unit != plan.FrameRows
 		case plan.OffsetPreceding, plan.OffsetFollowing:
 			if f.unit != plan.FrameRows {
-				return false
-			}
-			if off := offset(b); !n.look(-off, off) {
+				c.wide, n.wide, n.peers = true, true, true
+			} else if off := offset(b); !n.look(-off, off) {
 				return false
 			}
 		}
@@ -132,7 +132,7 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 			return false
 		}
 	}
-	if c.ignoreNulls && (first || last) {
+	if (c.ignoreNulls || c.wide) && (first || last) {
 		return false
 	}
 	nth := int64(1)
@@ -154,7 +154,7 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 		if last && nth > 1 {
 			return false // the row may be far ahead
 		}
-	case c.name == "nth_value" && !n.look(0, max(offsetRows(&f.start), 0)+nth):
+	case c.name == "nth_value" && !c.wide && !n.look(0, max(offsetRows(&f.start), 0)+nth):
 		return false // (a start that is cut off at the partition's begin is none before the row)
 	}
 	n.back = n.back || c.carries.backward()
@@ -252,6 +252,10 @@ func (f *windowFunc) Piece(piece *differential.Piece, emit, emitErr func(*datafl
 	p.findPeers()
 	p.carry = p.pieceOf(piece)
 	c := p.carry
+	if piece.Sight != nil {
+		p.sight(c, piece.Sight)
+		return nil, true
+	}
 	out := columnar.Batch{N: p.n, Cols: make([]*columnar.Vec, len(f.typs))}
 	for i, col := range f.shown {
 		out.Cols[i] = p.cols[col]
@@ -272,6 +276,43 @@ func (f *windowFunc) Piece(piece *differential.Piece, emit, emitErr func(*datafl
 		emitGroups(&out, p.failed, emit, emitErr)
 	}
 	return c.result(), true
+}
+
+// sight tells how far the core sees in frames by RANGE and GROUPS.
+func (p *partitions) sight(c *carry, s *differential.Sight) {
+	if c.lo == c.hi {
+		return
+	}
+	s.From, s.To = p.n, 0
+	for _, call := range p.f.calls {
+		if !call.wide {
+			continue
+		}
+		fr := p.frames(&call.frame, 0, p.n)
+		s.From, s.To = min(s.From, fr.start[c.hi-1]), max(s.To, fr.end[c.lo])
+		for i := c.lo; i < c.hi; i++ {
+			s.CutBefore = s.CutBefore || fr.start[i] == 0
+			s.CutAfter = s.CutAfter || fr.end[i] == p.n
+		}
+	}
+	if p.n != c.piece.Rows.N {
+		s.From, s.To = p.unexpanded(s.From, false), p.unexpanded(s.To, true)
+	}
+}
+
+// unexpanded is the place of an expanded row among the piece's rows, or of the end
+// of an expanded run of them.
+func (p *partitions) unexpanded(row int, end bool) int {
+	at := 0
+	for i, m := range p.carry.piece.Mults {
+		if end && at >= row {
+			return i
+		}
+		if at += int(m); !end && at > row {
+			return i
+		}
+	}
+	return p.carry.piece.Rows.N
 }
 
 // count counts the rows and peer groups up to the cuts, as far as they matter.
