@@ -68,6 +68,10 @@ type Piece struct {
 // Sight is how far the rows of a piece's core see, as rows of the piece. A core
 // without rows tells nothing.
 type Sight struct {
+	// Changed is given: the rows from the first change to the last.
+	Changed [2]int
+	// See is a run of rows with all of those of the core that see Changed.
+	See [2]int
 	// From is the first row that the last core row sees, To the row after the last
 	// one that the first core row sees: rows behind see no more in front, and the
 	// other way round.

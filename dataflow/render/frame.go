@@ -304,17 +304,25 @@ func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
 		case p.carry != nil && c.carries == carriesSumsBack:
 			a.carryBackward(p.carry)
 		case c.frame.exclude != plan.ExcludeNone:
-			a.excluding(lo, hi)
+			a.excluding(p.wanted(lo, hi))
 		case c.frame.end.kind == plan.UnboundedFollowing && c.frame.start.kind != plan.UnboundedPreceding && !a.invertible:
 			a.backward(lo, hi)
 		default:
-			a.forward(lo, hi)
+			a.forward(p.wanted(lo, hi))
 		}
 	})
 	if a.out.Len() == 0 && p.n > 0 {
 		a.out.Null() // of a piece nobody asks for output
 	}
 	return a.out.Build().Gather(a.index)
+}
+
+// wanted is the rows of a partition that output is wanted for.
+func (p *partitions) wanted(lo, hi int) (int, int) {
+	if c := p.carry; c != nil {
+		return c.lo, c.hi
+	}
+	return lo, hi
 }
 
 // frameAggregate is one aggregate moving over frames.
@@ -374,10 +382,14 @@ func (a *frameAggregate) emit(row int) {
 // forward goes from the first row to the last: rows enter at the end, and leave
 // at the start if the state can take them back; else it begins anew.
 func (a *frameAggregate) forward(lo, hi int) {
+	if lo == hi {
+		return
+	}
 	a.reset()
-	s, e := lo, lo
+	s := a.fr.start[lo-a.fr.lo]
+	e := s
 	for row := lo; row < hi; row++ {
-		ns, ne := a.fr.start[row-lo], a.fr.end[row-lo]
+		ns, ne := a.fr.start[row-a.fr.lo], a.fr.end[row-a.fr.lo]
 		if row > lo && ns == s && ne == e && a.err == nil {
 			a.index[row] = a.index[row-1]
 			continue
@@ -426,7 +438,7 @@ func (a *frameAggregate) backward(lo, hi int) {
 // excluding computes every frame with EXCLUDE on its own.
 func (a *frameAggregate) excluding(lo, hi int) {
 	for row := lo; row < hi; row++ {
-		s, e := a.fr.start[row-lo], a.fr.end[row-lo]
+		s, e := a.fr.start[row-a.fr.lo], a.fr.end[row-a.fr.lo]
 		xl, xh, keep := a.fr.excluded(row)
 		a.reset()
 		cuts := []int{s, min(max(xl, s), e), min(max(xh, s), e), e}

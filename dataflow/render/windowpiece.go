@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
@@ -283,36 +284,48 @@ func (p *partitions) sight(c *carry, s *differential.Sight) {
 	if c.lo == c.hi {
 		return
 	}
-	s.From, s.To = p.n, 0
+	ends := p.expandedEnds()
+	changed := [2]int{0, 0}
+	for k, row := range s.Changed {
+		if row > 0 {
+			changed[k] = ends[row-1]
+		}
+	}
+	from, to, see := p.n, 0, [2]int{c.hi, c.lo}
 	for _, call := range p.f.calls {
 		if !call.wide {
+			see = [2]int{c.lo, c.hi} // what sees a change otherwise is not known by row
 			continue
 		}
 		fr := p.frames(&call.frame, 0, p.n)
-		s.From, s.To = min(s.From, fr.start[c.hi-1]), max(s.To, fr.end[c.lo])
+		from, to = min(from, fr.start[c.hi-1]), max(to, fr.end[c.lo])
 		for i := c.lo; i < c.hi; i++ {
 			s.CutBefore = s.CutBefore || fr.start[i] == 0
 			s.CutAfter = s.CutAfter || fr.end[i] == p.n
+			if fr.start[i] < changed[1] && fr.end[i] > changed[0] {
+				see = [2]int{min(see[0], i), max(see[1], i+1)}
+			}
 		}
 	}
-	if p.n != c.piece.Rows.N {
-		s.From, s.To = p.unexpanded(s.From, false), p.unexpanded(s.To, true)
-	}
+	s.From, s.To = rowOf(ends, from), rowOf(ends, to-1)+1
+	s.See = [2]int{rowOf(ends, see[0]), rowOf(ends, see[1]-1) + 1}
 }
 
-// unexpanded is the place of an expanded row among the piece's rows, or of the end
-// of an expanded run of them.
-func (p *partitions) unexpanded(row int, end bool) int {
+// expandedEnds is where each row of the piece ends among the expanded ones.
+func (p *partitions) expandedEnds() []int {
+	ends := make([]int, len(p.carry.piece.Mults))
 	at := 0
 	for i, m := range p.carry.piece.Mults {
-		if end && at >= row {
-			return i
-		}
-		if at += int(m); !end && at > row {
-			return i
-		}
+		at += int(m)
+		ends[i] = at
 	}
-	return p.carry.piece.Rows.N
+	return ends
+}
+
+// rowOf is the row of an expanded one.
+func rowOf(ends []int, expanded int) int {
+	at, _ := slices.BinarySearch(ends, expanded+1)
+	return at
 }
 
 // count counts the rows and peer groups up to the cuts, as far as they matter.
