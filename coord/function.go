@@ -125,11 +125,17 @@ func (s *Session) functionSignature(d *ddlState, p *prepared, n *pg.CreateFuncti
 		case pg.FunctionParameterMode_FUNC_PARAM_TABLE:
 			output, arg.Mode = true, 't'
 		case pg.FunctionParameterMode_FUNC_PARAM_VARIADIC:
-			return pgerror.Unsupported("a VARIADIC argument")
+			input, arg.Mode = true, 'v'
+			if t.OID.Elem() == 0 {
+				return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be an array")
+			}
 		default:
 			input, arg.Mode = true, 'i'
 		}
 		if input {
+			if n := len(f.Args); n > 0 && f.Args[n-1].Mode == 'v' {
+				return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be the last input parameter")
+			}
 			if defaults && arg.Default == "" {
 				return pgerror.New(pgerror.InvalidFunctionDefinition, "input parameters after one with a default value must also have defaults")
 			}
@@ -189,7 +195,10 @@ func (s *Session) functionReturns(d *ddlState, n *pg.CreateFunctionStmt, f *cata
 
 // functionOptions reads LANGUAGE, AS and what else stands after the arguments.
 func functionOptions(n *pg.CreateFunctionStmt, f *catalog.Function) error {
-	language := "sql"
+	language, given := "", false // given: a body in quotes
+	if n.SqlBody != nil {
+		language = "sql"
+	}
 	for _, x := range n.Options {
 		e := x.GetDefElem()
 		switch e.Defname {
@@ -197,7 +206,7 @@ func functionOptions(n *pg.CreateFunctionStmt, f *catalog.Function) error {
 			language = strings.ToLower(e.Arg.GetString_().GetSval())
 		case "as":
 			body := listStrings(e.Arg.GetList().GetItems())
-			f.Source = body[0]
+			f.Source, given = body[0], true
 		case "volatility":
 			f.Volatility = e.Arg.GetString_().GetSval()
 		case "strict":
@@ -205,6 +214,9 @@ func functionOptions(n *pg.CreateFunctionStmt, f *catalog.Function) error {
 		case "window":
 			return pgerror.Unsupported("WINDOW in CREATE FUNCTION")
 		}
+	}
+	if language == "" {
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "no language specified")
 	}
 	if language != "sql" {
 		if language == "plpgsql" || language == "c" || language == "internal" {
@@ -219,7 +231,7 @@ func functionOptions(n *pg.CreateFunctionStmt, f *catalog.Function) error {
 		}
 		f.Source = text
 	}
-	if f.Source == "" {
+	if f.Source == "" && !given {
 		return pgerror.New(pgerror.InvalidFunctionDefinition, "no function body specified")
 	}
 	return nil
@@ -241,7 +253,11 @@ func functionSQL(o *catalog.Object) string {
 		args = append(args, text)
 	}
 	for _, a := range f.Args {
-		add(a, "")
+		mode := ""
+		if a.Mode == 'v' {
+			mode = "VARIADIC "
+		}
+		add(a, mode)
 	}
 	returns := typeName(f.Returns)
 	if f.Table != nil {
@@ -268,7 +284,7 @@ func (s *Session) dropFunctions(d *ddlState, p *prepared, n *pg.DropStmt, w pgwi
 		o, err := s.findFunction(d, p, x.GetObjectWithArgs())
 		if err != nil {
 			if n.MissingOk && pgerror.As(err).Code == pgerror.UndefinedFunction {
-				w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: pgerror.As(err).Message + ", skipping"})
+				w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: "function " + rawSignature(x.GetObjectWithArgs()) + " does not exist, skipping"})
 				continue
 			}
 			return err
@@ -276,6 +292,19 @@ func (s *Session) dropFunctions(d *ddlState, p *prepared, n *pg.DropStmt, w pgwi
 		objs = append(objs, o)
 	}
 	return s.dropAll(d, n.Behavior == pg.DropBehavior_DROP_CASCADE, objs, nil, "", w)
+}
+
+// rawSignature is a function's name with the types of its arguments as the
+// statement has them.
+func rawSignature(x *pg.ObjectWithArgs) string {
+	args := make([]string, len(x.Objargs))
+	for i, a := range x.Objargs {
+		args[i] = strings.Join(listStrings(a.GetTypeName().GetNames()), ".")
+		if len(a.GetTypeName().GetArrayBounds()) > 0 {
+			args[i] += "[]"
+		}
+	}
+	return strings.Join(listStrings(x.Objname), ".") + "(" + strings.Join(args, ",") + ")"
 }
 
 // findFunction finds a function by its name and, if they are given, the types of

@@ -150,12 +150,24 @@ func NewField(e Expr, i int, pos int) Expr {
 	if r, ok := e.(*Row); ok {
 		return r.Fields[i]
 	}
+	f := e.Type().OID.Fields()[i]
+	return fieldCall(e, i, f.Name, f.Type.Storage(), pos)
+}
+
+// NewRecordField is a field of a record of which it is known that it has a type.
+func NewRecordField(e Expr, i int, typ types.Type, pos int) Expr {
+	if r, ok := e.(*Row); ok {
+		return r.Fields[i]
+	}
+	return fieldCall(e, i, "field", typ.Storage(), pos)
+}
+
+// fieldCall is the call that takes a field from a record or composite value.
+func fieldCall(e Expr, i int, name string, typ types.Type, pos int) Expr {
 	oid := e.Type().OID
-	f := oid.Fields()[i]
-	typ := f.Type.Storage()
-	fn := makeOnce(fnKey("field", oid, types.OID(i)), func() *Function {
+	fn := makeOnce(fnKey("field", oid, types.OID(i), typ.OID), func() *Function {
 		return &Function{
-			Name: f.Name, Args: []types.Type{types.Of(oid)}, Ret: types.Of(typ.OID), Strict: true, Total: true, Consts: ScalarConsts,
+			Name: name, Args: []types.Type{types.Of(oid)}, Ret: types.Of(typ.OID), Strict: true, Total: true, Consts: ScalarConsts,
 			Eval: func(_ *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 				a := Args(args)
 				out := columnar.NewBuilder(typ.Kind(), n)

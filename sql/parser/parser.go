@@ -355,10 +355,18 @@ func DeparseBody(n *pg.Node) (string, error) {
 		e, err := DeparseExpr(r.Returnval)
 		return "SELECT " + e, err
 	}
-	if l := n.GetList().GetItems(); len(l) == 1 {
-		if stmts := l[0].GetList().GetItems(); len(stmts) == 1 {
-			return deparse(stmts[0])
+	var texts []string
+	for _, l := range n.GetList().GetItems() {
+		for _, st := range l.GetList().GetItems() {
+			text, err := deparse(st)
+			if r := st.GetReturnStmt(); r != nil {
+				text, err = DeparseBody(st)
+			}
+			if err != nil {
+				return "", err
+			}
+			texts = append(texts, text)
 		}
 	}
-	return "", pgerror.Unsupported("several statements in the body of a function")
+	return strings.Join(texts, "; "), nil
 }

@@ -60,7 +60,7 @@ func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, erro
 	var bestArgs []expr.Expr
 	score, ties := -1, 0
 	for _, o := range candidates {
-		full, n := matchArgs(o.Function, args, argNames)
+		full, n := matchArgs(o.Function, args, argNames, f.FuncVariadic)
 		switch {
 		case n < 0:
 		case n > score:
@@ -70,7 +70,7 @@ func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, erro
 		}
 	}
 	if best == nil {
-		return nil, nil, x.noFunction(dotted(names), args, pos)
+		return nil, nil, x.noFunctionNamed(dotted(names), args, argNames, pos)
 	}
 	if ties > 0 {
 		e := x.noFunction(dotted(names), args, pos).(*pgerror.Error)
@@ -78,9 +78,12 @@ func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, erro
 			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.").At(pos)
 	}
 	for i, a := range best.Function.Args {
-		if bestArgs[i] == nil {
+		switch {
+		case bestArgs[i] == nil && a.Mode == 'v' && len(args) >= len(best.Function.Args) && !f.FuncVariadic:
+			bestArgs[i], err = expr.NewArrayOf(slices.Clone(args[i:]), a.Type, pos)
+		case bestArgs[i] == nil:
 			bestArgs[i], err = x.argumentDefault(a)
-		} else {
+		default:
 			bestArgs[i], err = expr.Coerce(bestArgs[i], a.Type, expr.CastImplicit, pos)
 		}
 		if err != nil {
@@ -90,36 +93,95 @@ func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, erro
 	return best, bestArgs, x.notAggregate(f, names[len(names)-1], pos)
 }
 
-// matchArgs puts arguments in the places of a function's; those that are not
-// given are nil. The number tells how well the types fit, -1 that they do not.
-func matchArgs(f *catalog.Function, args []expr.Expr, names []string) ([]expr.Expr, int) {
-	if len(args) > len(f.Args) {
-		return nil, -1
+// noFunctionNamed is noFunction where arguments have names.
+func (x exprBinder) noFunctionNamed(name string, args []expr.Expr, names []string, pos int) error {
+	err := x.noFunction(name, args, pos)
+	if len(names) == 0 {
+		return err
 	}
-	out := make([]expr.Expr, len(f.Args))
-	positional := len(args) - len(names)
-	copy(out, args[:positional])
-	for i, name := range names {
-		k := slices.IndexFunc(f.Args, func(a catalog.Argument) bool { return a.Name == name })
-		if k < 0 || out[k] != nil {
-			return nil, -1
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = types.Of(a.Type().OID).String()
+		if k := i - (len(args) - len(names)); k >= 0 {
+			texts[i] = names[k] + " => " + texts[i]
 		}
-		out[k] = args[positional+i]
 	}
+	e := *pgerror.As(err)
+	e.Message = "function " + name + "(" + strings.Join(texts, ", ") + ") does not exist"
+	return &e
+}
+
+// How well an argument fits: by its very type, as a literal of unknown type
+// (strings are preferred), by a cast.
+const (
+	fitExact   = 1000
+	fitString  = 2
+	fitUnknown = 1
+)
+
+// fit tells how well an argument fits a type, -1 that it does not.
+func fit(e expr.Expr, t types.Type) int {
+	switch of := e.Type(); {
+	case of.OID == t.OID:
+		return fitExact
+	case of.OID == types.OIDUnknown:
+		if i := types.Lookup(t.OID); i != nil && i.Category == 'S' {
+			return fitString
+		}
+		return fitUnknown
+	case !expr.CanCoerce(of, t, expr.CastImplicit):
+		return -1
+	}
+	return 0
+}
+
+// matchArgs puts arguments in the places of a function's; those that are not
+// given, and the one that takes all further ones, are nil. The number tells how
+// well the types fit, -1 that they do not. variadic says that the array of
+// further arguments is given as such.
+func matchArgs(f *catalog.Function, args []expr.Expr, names []string, variadic bool) ([]expr.Expr, int) {
+	last := len(f.Args) - 1
+	spread := last >= 0 && f.Args[last].Mode == 'v' && !variadic
+	out := make([]expr.Expr, len(f.Args))
 	score := 0
-	for i, a := range f.Args {
-		switch {
-		case out[i] == nil:
-			if a.Default == "" {
+	if spread && len(names) == 0 && len(args) > last {
+		elem := types.Of(f.Args[last].Type.OID.Elem())
+		for _, a := range args[last:] {
+			n := fit(a, elem)
+			if n < 0 {
 				return nil, -1
 			}
-		case out[i].Type().OID == a.Type.OID:
-			score += 2
-		case out[i].Type().OID == types.OIDUnknown:
-			score++
-		case !expr.CanCoerce(out[i].Type(), a.Type, expr.CastImplicit):
+			score += n / 2 // a function without VARIADIC is preferred
+		}
+		args = args[:last]
+		copy(out, args)
+	} else {
+		if len(args) > len(f.Args) || variadic && (last < 0 || f.Args[last].Mode != 'v') {
 			return nil, -1
 		}
+		positional := len(args) - len(names)
+		copy(out, args[:positional])
+		for i, name := range names {
+			k := slices.IndexFunc(f.Args, func(a catalog.Argument) bool { return a.Name == name })
+			if k < 0 || out[k] != nil {
+				return nil, -1
+			}
+			out[k] = args[positional+i]
+		}
+		spread = false
+	}
+	for i, a := range f.Args {
+		if out[i] == nil {
+			if a.Default == "" && !(spread && i == last) {
+				return nil, -1
+			}
+			continue
+		}
+		n := fit(out[i], a.Type)
+		if n < 0 {
+			return nil, -1
+		}
+		score += n
 	}
 	return out, score
 }
@@ -138,7 +200,7 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 	}
 	defer func() { b.inlined-- }()
 	fn := o.Function
-	q, err := parser.ParseQuery(fn.Body)
+	q, err := lastQuery(fn.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +229,34 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 		bq.limit = int64Const(1)
 	}
 	return bq, nil
+}
+
+// lastQuery is the last of the statements of a function's body, which decides
+// what it returns. Those before are queries without effects.
+func lastQuery(body string) (parser.Query, error) {
+	stmts, err := parser.Parse(body)
+	if err != nil {
+		e := *pgerror.As(err)
+		e.Pos = 0
+		return parser.Query{}, &e
+	}
+	for i, st := range stmts {
+		switch n := st.Node.(type) {
+		case *parser.Select:
+			if i == len(stmts)-1 {
+				return n.Query, nil
+			}
+		case *parser.Postgres:
+			if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil || n.Stmt.GetMergeStmt() != nil {
+				return parser.Query{}, pgerror.Unsupported("a SQL function that changes tables")
+			}
+			return parser.Query{}, pgerror.Unsupported(st.Node.Tag() + " in a SQL function")
+		default:
+			return parser.Query{}, pgerror.Unsupported(st.Node.Tag() + " in a SQL function")
+		}
+	}
+	return parser.Query{}, pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function declared to return a value").
+		WithDetail("Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.")
 }
 
 // isOneRow reports whether a relation is one row made of nothing.
@@ -257,30 +347,102 @@ func (x exprBinder) functionArgument(n int32, pos int) (expr.Expr, error) {
 	return x.columnAt(x.scope, match{e, &e.columns[n-1], x.scope.level() - fs.scope.level()}, pos), nil
 }
 
-// userScalar is a call of a function of the catalog in an expression.
+// userScalar is a call of a function of the catalog in an expression: a set is
+// the elements of an array, several columns are a record.
 func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (expr.Expr, error) {
 	x.use(o)
 	fn := o.Function
-	switch {
-	case fn.Set:
-		return nil, pgerror.Unsupported("a set-returning SQL function outside of FROM").At(pos)
-	case len(fn.Table) > 1, fn.Returns.OID == types.OIDRecord:
-		return nil, pgerror.Unsupported("a SQL function that returns a row outside of FROM").At(pos)
-	}
-	bq, err := x.functionBody(o, true)
+	bq, err := x.functionBody(o, !fn.Set)
 	if err != nil {
 		return nil, err
 	}
-	body := bq.collection()
-	typ := body.Columns()[0].Type
-	e := inlineRow(body, args)
-	if e == nil {
-		e = &expr.Subquery{Kind: expr.SubqueryScalar, Rel: overArguments(args, body, 1), Typ: typ, Pos: pos}
+	asRecord := rowResult(fn)
+	body := bq.wideCollection(fn.Set)
+	if asRecord {
+		body = packed(body, len(bq.cols))
+	} else if !fn.Set {
+		body = bq.collection()
 	}
-	if !fn.Strict || len(args) == 0 {
+	typ := body.Columns()[0].Type
+	if fn.Set {
+		typ = typ.ArrayType()
+	}
+	var e expr.Expr
+	if !fn.Set && !asRecord {
+		e = inlineRow(body, args)
+	}
+	switch {
+	case fn.Set:
+		if e, err = x.arrayOver(overArguments(args, body, 1), bq, asRecord, pos); err != nil {
+			return nil, err
+		}
+	case e == nil:
+		e = &expr.Subquery{Kind: expr.SubqueryScalar, Rel: overArguments(args, firstColumns(body, 1), 1), Typ: typ, Pos: pos}
+	}
+	if fn.Strict && len(args) > 0 {
+		e = &expr.Case{Whens: []expr.When{{Cond: anyNull(args), Then: nullConst(typ)}}, Else: e, Typ: typ}
+	}
+	if !fn.Set {
 		return e, nil
 	}
-	return &expr.Case{Whens: []expr.When{{Cond: anyNull(args), Then: nullConst(typ)}}, Else: e, Typ: typ}, nil
+	return x.setFunction("unnest", []expr.Expr{e}, expr.CallOptions{Pos: pos})
+}
+
+// rowResult reports whether a function's result is a record in an expression.
+func rowResult(fn *catalog.Function) bool {
+	return len(fn.Table) > 1 || fn.Table == nil && fn.Returns.OID == types.OIDRecord
+}
+
+// packed puts the first n columns of a relation into one, a record.
+func packed(rel plan.Rel, n int) plan.Rel {
+	refs, cols := plan.Refs(rel.Columns()), rel.Columns()
+	names := make([]string, n)
+	for i := range names {
+		names[i] = cols[i].Name
+	}
+	p := &plan.Project{Input: rel, Exprs: []expr.Expr{expr.NewNamedRow(refs[:n], names)}, Cols: []plan.Column{{Name: "row", Type: types.Record}}}
+	p.Exprs, p.Cols = append(p.Exprs, refs...), append(p.Cols, cols...)
+	return p
+}
+
+// arrayOver is the array of the first column of a function's rows, in their order.
+func (x exprBinder) arrayOver(rel plan.Rel, bq *boundQuery, shifted bool, pos int) (expr.Expr, error) {
+	typ := rel.Columns()[0].Type.ArrayType()
+	if bq.order == nil {
+		return &expr.Subquery{Kind: expr.SubqueryArray, Rel: firstColumns(rel, 1), Typ: types.Of(typ.OID), Pos: pos}, nil
+	}
+	order := slices.Clone(bq.order)
+	if shifted {
+		for i := range order {
+			order[i].Col++
+		}
+	}
+	fn, _, _, err := expr.ResolveAggregate("array_agg", []expr.Expr{plan.Ref(rel, 0)}, expr.CallOptions{Pos: pos})
+	if err != nil {
+		return nil, err
+	}
+	return orderedArray(rel, order, fn, types.Of(typ.OID), pos)
+}
+
+// userFields is a call of a function of the catalog that gives a record, as a
+// row of its columns; nil for other calls.
+func (x exprBinder) userFields(f *pg.FuncCall) (*expr.Row, error) {
+	if f == nil {
+		return nil, nil
+	}
+	o, args, err := x.userCall(f)
+	if o == nil || err != nil || !rowResult(o.Function) || o.Function.Table == nil {
+		return nil, err
+	}
+	e, err := x.userScalar(o, args, x.pos(f.Location))
+	if err != nil {
+		return nil, err
+	}
+	fields, names := make([]expr.Expr, len(o.Function.Table)), make([]string, len(o.Function.Table))
+	for i, a := range o.Function.Table {
+		fields[i], names[i] = expr.NewRecordField(e, i, types.Of(a.Type.OID), 0), a.Name
+	}
+	return expr.NewNamedRow(fields, names).(*expr.Row), nil
 }
 
 // anyNull tests whether one of the arguments is NULL.
@@ -441,7 +603,7 @@ func (f fromBinder) functionColumns(o *catalog.Object, rel plan.Rel, n int, fn *
 // CheckFunction binds the body of a function that is being made. It gives the
 // body with the names of its relations qualified.
 func CheckFunction(ctx *Context, o *catalog.Object) (string, error) {
-	q, err := parser.ParseQuery(o.Function.Body)
+	q, err := lastQuery(o.Function.Body)
 	if err != nil {
 		return "", err
 	}

@@ -104,6 +104,12 @@ func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, er
 	if f == nil || len(in.Indirection) == 0 || in.Indirection[0].GetString_() == nil {
 		return nil, 0, nil
 	}
+	if row, err := x.userFields(f); row != nil || err != nil {
+		if err == nil {
+			e, err = x.fieldOf(row, in.Indirection[0].GetString_().Sval, x.pos(f.Location))
+		}
+		return e, 1, err
+	}
 	name, err := x.funcName(f)
 	if err != nil {
 		return nil, 0, err
@@ -147,7 +153,13 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 		part := &pg.A_Indirection{Arg: in.Arg, Indirection: in.Indirection[:last]}
 		arg = &pg.Node{Node: &pg.Node_AIndirection{AIndirection: part}}
 	}
-	e, err := x.expr(arg)
+	var e expr.Expr
+	row, err := x.userFields(arg.GetFuncCall())
+	if row != nil {
+		e = row
+	} else if err == nil {
+		e, err = x.expr(arg)
+	}
 	if err != nil {
 		return nil, err
 	}
