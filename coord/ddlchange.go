@@ -373,7 +373,7 @@ func viewSQL(o *catalog.Object) string {
 	if o.Kind == catalog.KindMaterializedView && o.Cluster != defaultCluster && o.Cluster != "" {
 		in = " IN CLUSTER " + quoteName(o.Cluster)
 	}
-	return fmt.Sprintf("CREATE %s %s.%s%s%s AS %s", strings.ToUpper(o.Kind.String()), quoteName(o.Schema), quoteName(o.Name), columnList(names), in, o.Query)
+	return fmt.Sprintf("CREATE %s %s.%s%s%s AS %s", strings.ToUpper(o.Kind.String()), quoteName(o.Schema), quoteName(o.Name), columnList(names), in, o.Query) + checkOptionSQL(o)
 }
 
 func (s *Session) alterSchema(d *ddlState, n *parser.Alter) error {

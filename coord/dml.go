@@ -250,6 +250,8 @@ func concatParts(rel plan.Rel, parts []columnar.Batch) columnar.Batch {
 // write carries out one INSERT, UPDATE, DELETE or MERGE. It gives the number of
 // rows and what RETURNING returns (nil without one).
 func (r *writeRun) write(b *planner.Write) (int, *columnar.Batch, error) {
+	r.views = b.ViewChecks
+	defer func() { r.views = nil }()
 	rows, err := r.query(b.Rel)
 	if err != nil {
 		return 0, nil, err
@@ -482,17 +484,17 @@ func (s *Session) writable(t *catalog.Object, verb string) error {
 	switch {
 	case t.Kind == catalog.KindVirtual:
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
-	case t.Kind == catalog.KindMaterializedView && verb == "TRUNCATE":
+	case (t.Kind == catalog.KindMaterializedView || t.Kind == catalog.KindView) && verb == "TRUNCATE":
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
-	case t.Kind == catalog.KindMaterializedView && verb == "TRUNCATE":
+	case (t.Kind == catalog.KindMaterializedView || t.Kind == catalog.KindView) && verb == "TRUNCATE":
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindMaterializedView:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
 	case t.Kind == catalog.KindSequence:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change sequence \"%s\"", t.Name)
 	case t.Kind == catalog.KindView:
-		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", prep, t.Name).
-			WithDetail("Views are not automatically updatable.")
+		return pgerror.New(pgerror.WrongObjectType, "cannot copy to view \"%s\"", t.Name).
+			WithHint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
 	case t.Kind != catalog.KindTable:
 		return pgerror.New(pgerror.WrongObjectType, "cannot %s %s \"%s\"", prep, t.Kind, t.Name).
 			WithHint("Only tables can be written; a source gets its rows from outside.")

@@ -286,6 +286,8 @@ type writer struct {
 	ctx     context.Context
 	changes []tableChange
 	next    int // the first change whose references are not checked yet
+	// views are the conditions of the view through which the table is changed.
+	views []planner.ViewCheck
 }
 
 // insert checks new rows and adds them. Their generated columns are computed.
@@ -308,6 +310,9 @@ func (w *writer) replace(t *catalog.Object, old *columnar.Batch, rows columnar.B
 	if err := v.error(); err != nil {
 		return err
 	}
+	if err := w.checkViews(t, rows); err != nil {
+		return err
+	}
 	c := tableChange{t: t, rows: rows}
 	if old != nil {
 		c.gone = *old
@@ -315,6 +320,28 @@ func (w *writer) replace(t *catalog.Object, old *columnar.Batch, rows columnar.B
 	}
 	w.s.tx.write(t.ID, &dataflow.Delta{Batch: rows})
 	w.changes = append(w.changes, c)
+	return nil
+}
+
+// checkViews checks new rows against WITH CHECK OPTION.
+func (w *writer) checkViews(t *catalog.Object, rows columnar.Batch) error {
+	for _, c := range w.views {
+		prog, err := expr.Compile(expr.MapFilterProject{Outputs: []expr.Expr{c.Cond}})
+		if err != nil {
+			return err
+		}
+		out, _, errs := prog.Apply(w.s.exprContext(), &rows, nil)
+		if len(errs) > 0 {
+			return errs[0].Err
+		}
+		ok := out.Cols[0].Bools()
+		for i := range rows.N {
+			if !ok[i] || out.Cols[0].Null(i) {
+				return pgerror.New(pgerror.WithCheckOptionViolation, "new row violates check option for view \"%s\"", c.View).
+					WithDetail("Failing row contains %s.", w.s.rowText(t, rows, i))
+			}
+		}
+	}
 	return nil
 }
 

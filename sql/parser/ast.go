@@ -388,6 +388,7 @@ type CreateView struct {
 	Columns     []string
 	Query       Query
 	With        []Option
+	CheckOption string // "", "local" or "cascaded"
 }
 
 // CreateMaterializedView is CREATE MATERIALIZED VIEW.

@@ -128,11 +128,11 @@ func (s *stream) createView(h createHead) Node {
 	if cut := s.tail("with", "check", "option"); cut < 0 {
 		for _, kind := range []string{"cascaded", "local"} {
 			if cut := s.tail("with", kind, "check", "option"); cut >= 0 {
-				end = cut
+				end, n.CheckOption = cut, kind
 			}
 		}
 	} else {
-		end = cut
+		end, n.CheckOption = cut, "cascaded"
 	}
 	n.Query = s.queryUntil(end)
 	if s.err == nil {

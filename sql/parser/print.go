@@ -252,6 +252,7 @@ func (w *printer) createView(n *CreateView) {
 	w.with(n.With)
 	w.put("AS")
 	w.query(&n.Query)
+	w.when(n.CheckOption != "", "WITH "+strings.ToUpper(n.CheckOption)+" CHECK OPTION")
 }
 
 func (w *printer) createMaterializedView(n *CreateMaterializedView) {

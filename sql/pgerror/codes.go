@@ -54,6 +54,7 @@ const (
 	ForeignKeyViolation           = "23503"
 	UniqueViolation               = "23505"
 	CheckViolation                = "23514"
+	WithCheckOptionViolation      = "44000"
 	InvalidCursorState            = "24000"
 	InvalidTransactionState       = "25000"
 	ActiveSQLTransaction          = "25001"

@@ -106,9 +106,11 @@ type Write struct {
 	// Joined says that Rel may give a row of the table several times.
 	Joined    bool
 	Returning *Returning
-	Steps     []Step
-	Params    []types.Type
-	DeepDeps  []plan.ObjectID
+	// ViewChecks are over the new row: those of the view that the statement names.
+	ViewChecks []ViewCheck
+	Steps      []Step
+	Params     []types.Type
+	DeepDeps   []plan.ObjectID
 }
 
 // Conflict is ON CONFLICT.

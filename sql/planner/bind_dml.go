@@ -17,6 +17,11 @@ import (
 type target struct {
 	object *catalog.Object
 	entry  *entry
+	// named is the relation that the statement names: the table, or the view
+	// that it is changed through.
+	named *catalog.Object
+	view  *viewTarget
+	verb  string
 }
 
 // target finds the table to change. verb is "insert into", "update", "delete from".
@@ -26,8 +31,19 @@ func (b *binder) target(r *pg.RangeVar, verb string) (*target, error) {
 		return nil, err
 	}
 	pos := b.pos(r.Location)
+	t := &target{object: o, named: o, verb: verb}
 	switch o.Kind {
 	case catalog.KindTable:
+	case catalog.KindView:
+		if viewVerbs[verb][0] == "" {
+			return nil, pgerror.New(pgerror.WrongObjectType, "cannot execute MERGE on relation \"%s\"", o.Name).
+				WithDetail("This operation is not supported for views.")
+		}
+		b.use(o)
+		if t.view, err = b.viewTargetOf(o, verb); err != nil {
+			return nil, err
+		}
+		t.object = t.view.table
 	case catalog.KindMaterializedView:
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", o.Name)
 	case catalog.KindVirtual:
@@ -38,22 +54,25 @@ func (b *binder) target(r *pg.RangeVar, verb string) (*target, error) {
 	default:
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot %s %s \"%s\"", verb, o.Kind, o.Name).At(pos)
 	}
-	b.use(o)
-	e := objectEntry(o)
-	if err := e.rename(r.Alias, pos); err != nil {
+	b.use(t.object)
+	t.entry = t.shown()
+	if err := t.entry.rename(r.Alias, pos); err != nil {
 		return nil, err
 	}
-	return &target{object: o, entry: e}, nil
+	return t, nil
 }
 
 // column finds a column of the target by name.
 func (b *binder) targetColumn(t *target, name string, loc int32) (int, error) {
-	for i, c := range t.object.Columns {
+	for i, c := range t.named.Columns {
 		if c.Name == name {
+			if t.view != nil {
+				return t.viewColumn(i, 0)
+			}
 			return i, nil
 		}
 	}
-	return 0, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", name, t.object.Name).At(b.pos(loc))
+	return 0, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", name, t.named.Name).At(b.pos(loc))
 }
 
 // assign converts a value for storing into a column.
@@ -192,7 +211,7 @@ func (b *binder) readStep(c *cte) error {
 
 // returning binds RETURNING over the rows that a statement has changed, which
 // have the columns cols that the entries name.
-func (b *binder) returning(list []*pg.Node, cols []plan.Column, entries []*entry, ctes *cteScope) (*Returning, error) {
+func (b *binder) returning(t *target, list []*pg.Node, cols []plan.Column, entries []*entry, ctes *cteScope) (*Returning, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -203,7 +222,7 @@ func (b *binder) returning(list []*pg.Node, cols []plan.Column, entries []*entry
 	}
 	r := &Returning{}
 	sub := false
-	for _, it := range sel.items {
+	for _, it := range t.resolveReturning(sel.items) {
 		e, err := textIfUnknown(it.expr)
 		if err != nil {
 			return nil, err
@@ -285,14 +304,14 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 			return nil, pgerror.New(pgerror.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).WithDetail("%s", detail)
 		}
 		if m := val.GetMultiAssignRef(); m != nil {
-			if out[i], err = x.multiAssign(c, m); err != nil {
-				return nil, err
-			}
-			continue
+			out[i], err = x.multiAssign(c, m)
+		} else {
+			out[i], err = x.assigned(c, val)
 		}
-		if out[i], err = x.assigned(c, val); err != nil {
+		if err != nil {
 			return nil, err
 		}
+		out[i] = t.view.resolve(out[i])
 	}
 	return out, nil
 }

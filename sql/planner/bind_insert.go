@@ -45,6 +45,9 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 		return nil, err
 	}
 	out := &Write{Kind: WriteInsert, Table: t.object, Rel: in.rel}
+	if out.ViewChecks, err = t.viewChecks(); err != nil {
+		return nil, err
+	}
 	if out.Row, err = in.row(); err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 			return nil, err
 		}
 	}
-	out.Returning, err = b.returning(s.ReturningList, t.columns(), []*entry{t.entry}, ctes)
+	out.Returning, err = b.returning(t, s.ReturningList, t.columns(), []*entry{t.entry}, ctes)
 	return out, err
 }
 
@@ -73,8 +76,15 @@ type inserter struct {
 func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
 	var out []int
 	if len(list) == 0 {
-		for i, c := range t.object.Columns {
-			if !c.Hidden {
+		for i, c := range t.named.Columns {
+			switch {
+			case t.view != nil:
+				at, err := t.viewColumn(i, 0)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, at)
+			case !c.Hidden:
 				out = append(out, i)
 			}
 		}
@@ -270,7 +280,7 @@ func (b *binder) onConflict(t *target, s *pg.OnConflictClause, ctes *cteScope) (
 	number := plan.Column{Name: "number", Type: types.Int8, NotNull: true}
 	cols := append(append(t.columns(), t.columns()...), number)
 	get := b.transient("excluded", cols)
-	excluded := objectEntry(t.object)
+	excluded := t.shown()
 	excluded.name, excluded.schema, excluded.object = "excluded", "", nil
 	shift([]*entry{excluded}, n)
 	sel := &selectState{binder: b, ctes: ctes, scope: newScope(nil)}
@@ -285,6 +295,7 @@ func (b *binder) onConflict(t *target, s *pg.OnConflictClause, ctes *cteScope) (
 		return nil, err
 	}
 	out.Input = get.ID
+	preds = t.preds(preds)
 	out.Rel, err = b.finishRel(updateRows(t, filter(get, preds...), sets, []int{2 * n}))
 	return out, err
 }

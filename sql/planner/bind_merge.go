@@ -254,7 +254,7 @@ func (g *merger) returning(list []*pg.Node) error {
 	g.mergeAction = &expr.Column{Index: len(cols) - 1, Typ: types.Text, Name: "merge_action"}
 	defer func() { g.mergeAction = nil }()
 	var err error
-	g.write.Returning, err = g.binder.returning(list, cols, append(g.source[:len(g.source):len(g.source)], g.t.entry), g.sel.ctes)
+	g.write.Returning, err = g.binder.returning(g.t, list, cols, append(g.source[:len(g.source):len(g.source)], g.t.entry), g.sel.ctes)
 	return err
 }
 

@@ -32,11 +32,15 @@ func (b *binder) update(s *pg.UpdateStmt, outer *cteScope) (*Write, error) {
 	if err != nil {
 		return nil, err
 	}
+	preds = t.preds(preds)
 	out := &Write{Kind: WriteUpdate, Table: t.object, Joined: len(s.FromClause) > 0}
+	if out.ViewChecks, err = t.viewChecks(); err != nil {
+		return nil, err
+	}
 	in := changed(t, sel, preds, out.Joined)
 	cols := in.Columns()
 	out.Rel = updateRows(t, in, sets, span(len(t.object.Columns), len(cols)))
-	out.Returning, err = b.returning(s.ReturningList, cols, sel.scope.entries, ctes)
+	out.Returning, err = b.returning(t, s.ReturningList, cols, sel.scope.entries, ctes)
 	return out, err
 }
 
@@ -89,12 +93,13 @@ func (b *binder) delete(s *pg.DeleteStmt, outer *cteScope) (*Write, error) {
 	if err != nil {
 		return nil, err
 	}
+	preds = t.preds(preds)
 	out := &Write{Kind: WriteDelete, Table: t.object, Joined: len(s.UsingClause) > 0}
 	if out.Joined && len(s.ReturningList) == 0 {
 		out.Rel, out.Joined = &plan.Join{Kind: plan.JoinSemi, Left: GetOf(t.object), Right: sel.rel, On: preds}, false
 		return out, nil
 	}
 	out.Rel = changed(t, sel, preds, out.Joined)
-	out.Returning, err = b.returning(s.ReturningList, out.Rel.Columns(), sel.scope.entries, ctes)
+	out.Returning, err = b.returning(t, s.ReturningList, out.Rel.Columns(), sel.scope.entries, ctes)
 	return out, err
 }

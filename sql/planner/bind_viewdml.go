@@ -1,0 +1,260 @@
+package planner
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/streamdb/streamdb/catalog"
+	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
+// INSERT, UPDATE and DELETE through a simple view change the table behind it: the
+// view's columns are columns of the table, or computed from its row.
+
+// computedBase is where the columns of a view that are not columns of its table
+// begin, while a statement is bound; they are then replaced by what they compute.
+const computedBase = 1 << 18
+
+// ViewCheck is the condition that a view WITH CHECK OPTION puts on new rows of
+// the table behind it.
+type ViewCheck struct {
+	View string
+	Cond expr.Expr
+}
+
+// viewTarget is what a simple view is over.
+type viewTarget struct {
+	table *catalog.Object
+	// exprs are the view's columns over the table's.
+	exprs []expr.Expr
+	preds []expr.Expr
+	// named are preds with the names of the views whose they are.
+	named  []ViewCheck
+	checks []ViewCheck
+}
+
+// viewVerbs are the words of the messages that a view cannot be changed.
+var viewVerbs = map[string][3]string{
+	"insert into": {"inserting into", "INSERT"}, "update": {"updating", "UPDATE"}, "delete from": {"deleting from", "DELETE"},
+}
+
+// viewTargetOf finds the table behind a view, or says why there is none.
+func (b *binder) viewTargetOf(o *catalog.Object, verb string) (*viewTarget, error) {
+	not := func(why string) error {
+		w := viewVerbs[verb]
+		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verb, o.Name).
+			WithDetail("%s", why).
+			WithHint("To enable %s the view, provide an INSTEAD OF %s trigger or an unconditional ON %s DO INSTEAD rule.", w[0], w[1], w[1])
+	}
+	q, err := parser.ParseQuery(o.Query)
+	if err != nil {
+		return nil, err
+	}
+	s := q.Stmt.GetSelectStmt()
+	if why := notSimple(s); why != "" {
+		return nil, not(why)
+	}
+	save := b.src
+	b.src = newSource(o.Query, q.Base)
+	b.src.silent = true
+	b.inView++
+	defer func() { b.src = save; b.inView-- }()
+	r := s.FromClause[0].GetRangeVar()
+	of, err := b.relation(r)
+	if err != nil {
+		return nil, err
+	}
+	var inner *viewTarget
+	switch of.Kind {
+	case catalog.KindTable:
+		inner = &viewTarget{table: of}
+	case catalog.KindView:
+		if inner, err = b.viewTargetOf(of, verb); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, not("Views that do not select from a single table or view are not automatically updatable.")
+	}
+	e := inner.entry(of)
+	if err := e.rename(r.Alias, 0); err != nil {
+		return nil, err
+	}
+	sel := &selectState{binder: b, scope: newScope(nil)}
+	sel.scope.sel = sel
+	sel.scope.entries, sel.scope.all = []*entry{e}, []*entry{e}
+	if err := sel.targetList(s.TargetList, inSelect); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(sel.aggs) > 0:
+		return nil, not("Views that return aggregate functions are not automatically updatable.")
+	case len(sel.windows) > 0:
+		return nil, not("Views that return window functions are not automatically updatable.")
+	case len(sel.srfs) > 0:
+		return nil, not("Views that return set-returning functions are not automatically updatable.")
+	}
+	preds, err := sel.where(s.WhereClause)
+	if err != nil {
+		return nil, err
+	}
+	t := &viewTarget{table: inner.table, preds: inner.preds}
+	for _, it := range sel.items {
+		x, err := textIfUnknown(it.expr)
+		if err != nil {
+			return nil, err
+		}
+		t.exprs = append(t.exprs, inner.resolve(x))
+	}
+	for i := range preds {
+		preds[i] = inner.resolve(preds[i])
+	}
+	t.preds = append(t.preds[:len(t.preds):len(t.preds)], preds...)
+	t.named = append(t.named, inner.named...)
+	for _, p := range preds {
+		t.named = append(t.named, ViewCheck{o.Name, p})
+	}
+	t.addChecks(o, inner, preds)
+	return t, nil
+}
+
+// NotUpdatable says why the rows of a view cannot be changed, "" if they can.
+func NotUpdatable(ctx *Context, o *catalog.Object) string {
+	_, err := newBinder(ctx, o.Query, 0).viewTargetOf(o, "update")
+	if err == nil {
+		return ""
+	}
+	return pgerror.As(err).Detail
+}
+
+// addChecks collects the conditions that new rows must meet: those of the view
+// if it has a check option, with CASCADED also those of the views below.
+func (t *viewTarget) addChecks(o *catalog.Object, inner *viewTarget, preds []expr.Expr) {
+	t.checks = inner.checks
+	switch o.Options["check_option"] {
+	case "cascaded":
+		t.checks = t.named
+	case "local":
+		t.checks = append([]ViewCheck(nil), inner.checks...)
+		for _, p := range preds {
+			t.checks = append(t.checks, ViewCheck{o.Name, p})
+		}
+	}
+}
+
+// notSimple says why rows cannot be changed through a query, "" if they can.
+func notSimple(s *pg.SelectStmt) string {
+	what := ""
+	switch {
+	case s.Op != pg.SetOperation_SETOP_NONE:
+		what = "UNION, INTERSECT, or EXCEPT"
+	case len(s.DistinctClause) > 0:
+		what = "DISTINCT"
+	case len(s.GroupClause) > 0:
+		what = "GROUP BY"
+	case s.HavingClause != nil:
+		what = "HAVING"
+	case s.WithClause != nil:
+		what = "WITH"
+	case s.LimitCount != nil || s.LimitOffset != nil:
+		what = "LIMIT or OFFSET"
+	case len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil:
+		return "Views that do not select from a single table or view are not automatically updatable."
+	default:
+		return ""
+	}
+	return "Views containing " + what + " are not automatically updatable."
+}
+
+// entry is the relation of as the columns of its table, or computed ones.
+func (t *viewTarget) entry(of *catalog.Object) *entry {
+	e := objectEntry(of)
+	if of.Kind != catalog.KindView {
+		return e
+	}
+	for i := range e.columns {
+		if c, ok := t.exprs[i].(*expr.Column); ok {
+			e.columns[i].index = c.Index
+			e.columns[i].tableOID, e.columns[i].attNum = of.OID, int16(i+1)
+			continue
+		}
+		e.columns[i].index = computedBase + i
+	}
+	return e
+}
+
+// resolve puts what computed columns compute in their places.
+func (t *viewTarget) resolve(e expr.Expr) expr.Expr {
+	if t == nil || e == nil || len(t.exprs) == 0 {
+		return e
+	}
+	return mapRefs(e, func(c *expr.Column) expr.Expr {
+		if c.Index >= computedBase && c.Index < computedBase+len(t.exprs) {
+			return t.exprs[c.Index-computedBase]
+		}
+		return c
+	}, func(c *expr.OuterColumn, level int) expr.Expr {
+		if level == 0 || c.Depth != level || c.Index < computedBase || c.Index >= computedBase+len(t.exprs) {
+			return c
+		}
+		return mapRefs(t.exprs[c.Index-computedBase], func(x *expr.Column) expr.Expr {
+			return &expr.OuterColumn{Depth: level, Index: x.Index, Typ: x.Typ, Name: x.Name}
+		}, func(x *expr.OuterColumn, _ int) expr.Expr { return x })
+	})
+}
+
+func (t *viewTarget) resolveAll(list []expr.Expr) []expr.Expr {
+	for i := range list {
+		list[i] = t.resolve(list[i])
+	}
+	return list
+}
+
+// viewColumn is the column of the table that a column of the view is.
+func (t *target) viewColumn(i int, pos int) (int, error) {
+	c, ok := t.view.exprs[i].(*expr.Column)
+	if ok {
+		return c.Index, nil
+	}
+	return 0, pgerror.New(pgerror.FeatureNotSupported, "cannot %s column \"%s\" of view \"%s\"", strings.TrimSuffix(t.verb, " from"), t.named.Columns[i].Name, t.named.Name).
+		WithDetail("View columns that are not columns of their base relation are not updatable.").At(pos)
+}
+
+// viewChecks are the conditions on new rows.
+func (t *target) viewChecks() ([]ViewCheck, error) {
+	if t.view == nil {
+		return nil, nil
+	}
+	for _, c := range t.view.checks {
+		if hasSubquery(c.Cond) {
+			return nil, pgerror.Unsupported("WITH CHECK OPTION of a view with a subquery in its WHERE")
+		}
+	}
+	return t.view.checks, nil
+}
+
+// preds are the conditions of the view on the rows that it shows.
+func (t *target) preds(more []expr.Expr) []expr.Expr {
+	if t.view == nil {
+		return more
+	}
+	return append(t.view.preds[:len(t.view.preds):len(t.view.preds)], t.view.resolveAll(more)...)
+}
+
+// shown is the entry of the rows of a table as the statement names them.
+func (t *target) shown() *entry {
+	if t.view == nil {
+		return objectEntry(t.object)
+	}
+	return t.view.entry(t.named)
+}
+
+// resolveReturning puts what computed columns compute into RETURNING.
+func (t *target) resolveReturning(items []selectItem) []selectItem {
+	for i := range items {
+		items[i].expr = t.view.resolve(items[i].expr)
+	}
+	return items
+}
