@@ -191,7 +191,7 @@ func (u *pass) backward() bool {
 			old, new = x.after[e-1], x.after[e-1]
 		}
 		b := e - u.span(e-1, most, false, func(b int) bool { return live || x.blocks[b].dirty })
-		most *= 2
+		most = min(2*most, pieceRows)
 		u.cuts = u.n.read(x, b, e, u.run.Reach, u.cuts[:0])
 		was, ok1 := u.piece(false, Piece{After: old, Backward: true})
 		is, ok2 := u.piece(true, Piece{After: new, Backward: true})
@@ -235,7 +235,7 @@ func (u *pass) forward() bool {
 			old, new = x.before[b], x.before[b]
 		}
 		e := b + u.span(b, most, true, func(b int) bool { return live || u.visit(b) })
-		most *= 2
+		most = min(2*most, pieceRows)
 		u.cuts = u.n.read(x, b, e, u.run.Reach, u.cuts[:0])
 		after := x.after[e-1]
 		wasAfter, ok := u.wasAfter[e-1]

@@ -179,7 +179,7 @@ func TestRunningStops(t *testing.T) {
 	f := &watching{}
 	out, _ := c.GroupMap(s, []int{0}, carryingKinds, f, GroupMapOptions{Order: []Order{{Col: 1}}, Running: &Running{Pieces: f}})
 	o := c.Output(out)
-	n := 50_000
+	n := 400_000 // a hundred pieces
 	vals := make([]int64, n)
 	for i := range vals {
 		vals[i] = int64(3 * i)
@@ -198,17 +198,17 @@ func TestRunningStops(t *testing.T) {
 		return f.rows, changes
 	}
 	push(1, 1, vals...)
-	push(2, 1, 75_000) // makes the index
-	if rows, changes := push(3, 1, 75_003); rows > 20*blockRows || changes != 1 {
+	push(2, 1, 600_000) // makes the index
+	if rows, changes := push(3, 1, 600_003); rows > 20*blockRows || changes != 1 {
 		t.Errorf("a change that no other row sees: %d rows looked at, %d changes", rows, changes)
 	}
 	if rows, changes := push(4, 1, 3*int64(n)-50); rows > 20*blockRows || changes > 40 {
 		t.Errorf("a change at the end: %d rows looked at, %d changes", rows, changes)
 	}
-	if rows, changes := push(5, 1, 75_001); rows < n/2 || changes < n/2 {
+	if rows, changes := push(5, 1, 600_001); rows < n/2 || changes < n/2 {
 		t.Errorf("a change of all that follows: %d rows looked at, %d changes", rows, changes)
 	}
-	if rows, changes := push(6, -1, 75_001); rows < n/2 || changes < n/2 {
+	if rows, changes := push(6, -1, 600_001); rows < n/2 || changes < n/2 {
 		t.Errorf("a change taken back: %d rows looked at, %d changes", rows, changes)
 	}
 }
