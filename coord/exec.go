@@ -160,6 +160,8 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return "REINDEX", nil
 	case st.GetDoStmt() != nil:
 		return "", pgerror.Unsupported("DO")
+	case st.GetVariableSetStmt().GetKind() == pg.VariableSetKind_VAR_SET_MULTI:
+		return "SET", s.setTransaction(st.GetVariableSetStmt(), w)
 	case st.GetConstraintsSetStmt() != nil:
 		return "SET CONSTRAINTS", s.setConstraints(ctx, st.GetConstraintsSetStmt())
 	case isDDL(st):
@@ -285,6 +287,31 @@ func (s *Session) transactionModes(tx *txn, opts []*pg.Node) error {
 		}
 	}
 	return nil
+}
+
+// setTransaction runs SET TRANSACTION and SET SESSION CHARACTERISTICS.
+func (s *Session) setTransaction(n *pg.VariableSetStmt, w pgwire.ResultWriter) error {
+	switch n.Name {
+	case "SESSION CHARACTERISTICS":
+		for _, o := range n.Args {
+			d, v := o.GetDefElem(), o.GetDefElem().GetArg().GetAConst()
+			value := strings.ToLower(v.GetSval().GetSval())
+			if d.Defname != "transaction_isolation" {
+				value = onOff(v.GetIval().GetIval() != 0)
+			}
+			if err := s.set.set("default_"+d.Defname, value, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "TRANSACTION":
+		if s.tx == nil || !s.tx.block {
+			w.Notice(&pgerror.Error{Severity: "WARNING", Code: pgerror.NoActiveSQLTransaction, Message: "SET TRANSACTION can only be used in transaction blocks"})
+			return nil
+		}
+		return s.transactionModes(s.tx, n.Args)
+	}
+	return pgerror.Unsupported("SET " + n.Name)
 }
 
 func onOff(b bool) string {
