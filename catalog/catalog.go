@@ -94,6 +94,8 @@ type Object struct {
 	Rows       map[plan.ObjectID]float64 `json:",omitempty"`
 	Cluster    string
 	AppendOnly bool
+	// Grows says of a materialized view that its rows never go away.
+	Grows bool `json:",omitempty"`
 	Comment    string
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).

@@ -250,7 +250,7 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 	if _, err := render.Render(rel, render.Options{Partitions: 1, Context: &expr.Context{Location: zoneUTC, Database: databaseName}}); err != nil {
 		return err
 	}
-	o.AppendOnly = false
+	o.AppendOnly, o.Grows = false, plan.AppendOnly(rel)
 	o.Key = smallestKey(rel)
 	return nil
 }

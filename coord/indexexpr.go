@@ -257,3 +257,54 @@ func (t *tableAlter) indexUses(x *catalog.Object, col int) (bool, error) {
 	}
 	return false, nil
 }
+
+// indexes lists the keys by which a collection can be looked up: its own and
+// those of its indexes. Only types whose equality is that of their bits
+// qualify, as the collections are arranged by the stored values.
+func (s *Session) indexes(id plan.ObjectID) []planner.Index {
+	cat := s.snapshot()
+	o := cat.ByID(id)
+	if o == nil || o.Kind == catalog.KindVirtual || s.rewritten(id) || s.ownObject(id) {
+		return nil
+	}
+	var out []planner.Index
+	add := func(x *catalog.Object, key []int, unique bool) {
+		if len(key) == 0 || len(key) == len(o.Columns) && len(o.PrimaryKey) == 0 && x == o {
+			return
+		}
+		ix := planner.Index{ID: x.ID, Key: key, Unique: unique}
+		for _, k := range key {
+			ix.Names = append(ix.Names, x.KeyText(k, o.Columns, func(name string) string { return name }))
+			if t := x.KeyType(k, o.Columns); !bitwiseEqual(t) {
+				ix.Useless = "values of type " + types.Of(t.OID).String() + " that are equal may differ in their bits, by which rows are found"
+			}
+		}
+		if x != o && !x.Plain() {
+			f := s.c.indexForm(cat, o, x)
+			if f == nil {
+				return
+			}
+			ix.Exprs, ix.Preds = f.exprs, f.preds
+		}
+		out = append(out, ix)
+	}
+	add(o, collectionKey(o), len(o.PrimaryKey) > 0 || len(o.Key) > 0)
+	for _, u := range cat.Users(id) {
+		if u.Kind == catalog.KindIndex && u.Table == id {
+			if u.Index != nil && u.Index.Internal {
+				continue
+			}
+			add(u, u.Key, u.Index != nil && u.Index.Unique)
+			coll := s.c.collection(u.ID)
+			last := len(out) - 1
+			switch {
+			case last < 0 || out[last].ID != u.ID || out[last].Useless != "":
+			case coll == nil || !coll.isReady():
+				out[last].Useless = "it is not filled yet"
+			case coll.failed.Load() != nil:
+				out[last].Useless = "it has failed: " + (*coll.failed.Load()).Error()
+			}
+		}
+	}
+	return out
+}

@@ -52,7 +52,7 @@ func (s *Session) replan(d *ddlState, before *catalog.Snapshot, from int) {
 // reports whether that was something else.
 func (s *Session) derive(d *ddlState, v *catalog.Object, rel plan.Rel) bool {
 	n := v.Clone()
-	n.Key = smallestKey(rel)
+	n.Key, n.Grows = smallestKey(rel), plan.AppendOnly(rel)
 	if q, err := parser.ParseQuery(v.Query); err == nil {
 		if b, err := planner.BindQuery(s.c.bindContext(d.cat), v.Query, &q); err == nil && len(b.Columns) == len(n.Columns) {
 			for i := range n.Columns {
@@ -60,7 +60,7 @@ func (s *Session) derive(d *ddlState, v *catalog.Object, rel plan.Rel) bool {
 			}
 		}
 	}
-	if slices.Equal(n.Key, v.Key) && slices.EqualFunc(n.Columns, v.Columns, func(a, b catalog.Column) bool { return a.NotNull == b.NotNull }) {
+	if slices.Equal(n.Key, v.Key) && n.Grows == v.Grows && slices.EqualFunc(n.Columns, v.Columns, func(a, b catalog.Column) bool { return a.NotNull == b.NotNull }) {
 		return false
 	}
 	d.apply(catalog.Change{Put: n})

@@ -210,7 +210,7 @@ func (b *binder) objectRel(o *catalog.Object) (plan.Rel, error) {
 
 // GetOf is the read of a collection of the catalog, with all that is known of it.
 func GetOf(o *catalog.Object) *plan.Get {
-	g := &plan.Get{ID: o.ID, Name: o.Schema + "." + o.Name, AppendOnly: o.AppendOnly}
+	g := &plan.Get{ID: o.ID, Name: o.Schema + "." + o.Name, AppendOnly: o.AppendOnly || o.Grows}
 	for _, c := range o.Columns {
 		g.Cols = append(g.Cols, plan.Column{Name: c.Name, Type: c.Type.Storage(), NotNull: c.NotNull})
 	}

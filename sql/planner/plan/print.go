@@ -263,6 +263,9 @@ func describeAggregate(r *Aggregate, subs *subqueries) string {
 		}
 		parts = append(parts, "compute ["+strings.Join(a, ", ")+"]")
 	}
+	if AppendOnly(r.Input) {
+		parts = append(parts, "append-only")
+	}
 	return strings.TrimRight("Aggregate "+strings.Join(parts, " "), " ")
 }
 
@@ -278,6 +281,9 @@ func describeTopK(r *TopK, subs *subqueries) string {
 	}
 	if r.RowNumber {
 		s += " numbered"
+	}
+	if AppendOnly(r.Input) {
+		s += " append-only"
 	}
 	return s
 }

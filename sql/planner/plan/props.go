@@ -108,7 +108,7 @@ func AppendOnly(r Rel) bool {
 	case *Constant:
 		return true
 	case *Join:
-		return r.Kind == JoinInner && AppendOnly(r.Left) && AppendOnly(r.Right)
+		return (r.Kind == JoinInner || r.Kind == JoinSemi) && AppendOnly(r.Left) && AppendOnly(r.Right)
 	case *SetOp:
 		if r.Kind != Union {
 			return false
