@@ -95,8 +95,8 @@ type Object struct {
 	Cluster    string
 	AppendOnly bool
 	// Grows says of a materialized view that its rows never go away.
-	Grows bool `json:",omitempty"`
-	Comment    string
+	Grows   bool `json:",omitempty"`
+	Comment string
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).
 	Options map[string]string
