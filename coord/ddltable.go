@@ -498,6 +498,9 @@ func (s *Session) createTableAs(ctx context.Context, d *ddlState, p *prepared, n
 	if err != nil {
 		return "", err
 	}
+	if len(n.Columns) > len(q.Columns) {
+		return "", pgerror.New(pgerror.SyntaxError, "too many column names were specified")
+	}
 	cols, err := viewColumns(q, n.Columns)
 	if err != nil {
 		return "", err

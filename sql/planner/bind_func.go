@@ -326,9 +326,13 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 	case f.AggStar || len(call.Args) == 0:
 		return pgerror.New(pgerror.InvalidColumnReference, "DISTINCT specified, but %s has no arguments", call.Fn.Name).At(pos)
 	}
-	for _, a := range call.Args {
+	for i, a := range call.Args {
 		if a.Type().OID == types.OIDJSON {
-			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(pos)
+			at := pos
+			if i < len(f.Args) {
+				at = x.pos(nodeLocation(f.Args[i]))
+			}
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(at)
 		}
 	}
 	for i, o := range call.OrderBy {

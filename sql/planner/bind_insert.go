@@ -309,7 +309,7 @@ func (b *binder) arbiters(t *target, s *pg.InferClause) ([]string, error) {
 				return []string{k.Name}, nil
 			}
 		}
-		return nil, pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", s.Conname, t.object.Name).At(b.pos(s.Location))
+		return nil, pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", s.Conname, t.object.Name)
 	}
 	var cols []int
 	var exprs []expr.Expr
@@ -327,7 +327,7 @@ func (b *binder) arbiters(t *target, s *pg.InferClause) ([]string, error) {
 		}
 		i, err := b.targetColumn(t, el.Name, -1)
 		if err != nil {
-			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", el.Name)
+			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", el.Name).At(b.pos(s.Location))
 		}
 		if !slices.Contains(cols, i) {
 			cols = append(cols, i)
