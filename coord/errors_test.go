@@ -19,14 +19,12 @@ var differing = map[string]string{
 	"SELECT format(variadic 'x')":                      "VARIADIC of a literal of unknown type is refused",
 	"SELECT 'x'::noschema.typ":                         "a missing schema is told of as a missing type",
 	"SELECT t + 1 FROM t":                              rowType,
-	"SELECT ROW('x', 'y')::comp":                       noPosition,
 	"SELECT age('x')":                                  noXid,
 	"SELECT sum(a) OVER (ORDER BY s RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t": "varchar is ordered as itself, not as text",
 	"SELECT a FROM t GROUP BY ROLLUP (1)":                                              order,
 	"SELECT * FROM t FULL JOIN u ON t.a > u.id":                                        "every FULL JOIN works",
 	`SELECT U&'\zzzz'`:                                   scanner,
 	`SELECT E'\xff'`:                                     scanner,
-	"INSERT INTO v VALUES (1)":                           "no view can be written to",
 	"CREATE TEMP TABLE x (a int DEFAULT b)":              "no column can be seen by a DEFAULT",
 	"CREATE TEMP TABLE x (a int CHECK (a > (SELECT 1)))": position,
 	"CREATE TEMP TABLE x (a int NOT NULL NULL)":          wording,
@@ -54,7 +52,6 @@ const (
 	newer       = "PostgreSQL 16 and later allow it"
 	rowType     = "the row type of a table is told of as record"
 	noXid       = "there is no function of that name for xid"
-	noPosition  = "the fields of a row that is cast have no position in errors"
 	order       = "rows of grouping sets come in another order"
 	scanner     = "the scanner of the statement has less to say"
 	position    = "the position is another one, or is told where PostgreSQL tells none"

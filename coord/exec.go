@@ -125,8 +125,6 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 	switch {
 	case st.GetTransactionStmt() != nil:
 		return s.execTransaction(ctx, st.GetTransactionStmt(), w)
-	case st.GetVariableSetStmt().GetName() == "TRANSACTION":
-		return "SET", s.setTransaction(st.GetVariableSetStmt())
 	case st.GetPrepareStmt() != nil:
 		return "PREPARE", s.execPrepare(p, st.GetPrepareStmt())
 	case st.GetExecuteStmt() != nil:
@@ -268,19 +266,6 @@ func (s *Session) chain(n *pg.TransactionStmt) error {
 		tx.block, tx.explicit = true, true
 	}
 	return nil
-}
-
-// setTransaction is SET TRANSACTION; outside of a transaction it has no effect.
-func (s *Session) setTransaction(n *pg.VariableSetStmt) error {
-	if s.tx == nil || !s.tx.explicit {
-		return nil
-	}
-	for _, a := range n.Args {
-		if a.GetDefElem().GetDefname() == "transaction_isolation" && (s.tx.pinned != 0 || len(s.tx.writes) > 0) {
-			return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must be called before any query")
-		}
-	}
-	return s.transactionModes(s.tx, n.Args)
 }
 
 // transactionModes applies ISOLATION LEVEL and READ ONLY.
