@@ -164,7 +164,9 @@ func (g *Gen) cond(depth int) string {
 	case 9:
 		return "(" + g.leaf(Bool) + ") IS " + g.choose("", "NOT ") + g.choose("TRUE", "FALSE", "UNKNOWN")
 	case 10:
-		return g.leaf(Int4) + g.compare() + g.choose("ANY ", "ALL ") + "(" + g.expr(IntArray, depth-1) + ")"
+		// PostgreSQL takes outer joins for inner ones under x op ANY of an empty constant.
+		array := strings.ReplaceAll(g.expr(IntArray, depth-1), "'{}'::int4[]", "'{1}'::int4[]")
+		return g.leaf(Int4) + g.compare() + g.choose("ANY ", "ALL ") + "(" + array + ")"
 	case 11:
 		t, u := g.comparableType(), g.comparableType()
 		return "(" + g.leaf(t) + ", " + g.leaf(u) + ")" + g.compare() + "(" + g.leaf(t) + ", " + g.leaf(u) + ")"

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 1, "seed of the first world; 0: one of the time")
+	seedFlag  = flag.Uint64("seed", 0, "seed of the first world; 0: one of the time, which is printed")
 	worlds    = flag.Int("worlds", 12, "how many worlds at most; 0: as many as there is time for")
 	duration  = flag.Duration("duration", time.Minute, "for how long")
 	failures  = flag.Int("failures", 1, "how many failures to go on after")
@@ -246,6 +246,12 @@ func (w *world) compare(what, ours, theirs string, q *Query) {
 	}
 	if p.code == "0A000" && strings.HasPrefix(p.message, "FULL JOIN is only supported") {
 		return
+	}
+	if p.code == "XX000" {
+		return // PostgreSQL stumbles over itself, as over nth_value behind EXCLUDE
+	}
+	if polymorphic := "could not determine polymorphic type"; o.code != "" && p.code != "" && strings.HasPrefix(o.message, polymorphic) != strings.HasPrefix(p.message, polymorphic) {
+		return // a mistake that is not made on purpose, beside another
 	}
 	if q.Wrong > 1 && o.code != "" && p.code != "" {
 		return // which mistake is seen first is open

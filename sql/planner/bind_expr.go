@@ -734,6 +734,7 @@ func (x exprBinder) mustBeBool(e expr.Expr, op string, pos int) (expr.Expr, erro
 func (b *binder) deepen(e expr.Expr) expr.Expr {
 	keep := func(from, to expr.Expr) expr.Expr {
 		if use, ok := b.refs[from]; ok {
+			use.lifted = true
 			b.refs[to] = use
 		}
 		return to

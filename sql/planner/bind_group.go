@@ -537,6 +537,9 @@ func (r *regrouper) rewrite(e expr.Expr) expr.Expr {
 				if c.Depth != level+1 {
 					return c
 				}
+				if level == 0 && r.sel.refs[c].lifted {
+					return r.outer(c, ungroupedColumn)
+				}
 				return r.outer(c, format)
 			}
 		}

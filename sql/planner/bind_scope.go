@@ -101,6 +101,8 @@ type columnUse struct {
 	name     string
 	tableOID uint32
 	attNum   int16
+	// lifted says that it stands before a subquery that its comparison was put into.
+	lifted bool
 }
 
 // match is a column found at some level of scopes.
