@@ -95,8 +95,11 @@ type Object struct {
 	Cluster    string
 	AppendOnly bool
 	// Grows says of a materialized view that its rows never go away.
-	Grows   bool `json:",omitempty"`
-	Comment string
+	Grows bool `json:",omitempty"`
+	// OnConflict is what an INSERT without ON CONFLICT does where the primary key
+	// is taken: ConflictOverwrite and its kin, "" for an error.
+	OnConflict string `json:",omitempty"`
+	Comment    string
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).
 	Options map[string]string
@@ -251,3 +254,10 @@ func (o *Object) Relation() bool {
 	}
 	return false
 }
+
+// What a table does with rows whose primary key is taken.
+const (
+	ConflictOverwrite = "overwrite"
+	ConflictIgnore    = "ignore"
+	ConflictNotNull   = "do update if not null" // the values that are not NULL replace those present
+)

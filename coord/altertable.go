@@ -584,6 +584,8 @@ func (t *tableAlter) retype() error {
 			return pgerror.New(pgerror.DatatypeMismatch, "result of USING clause for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
 				WithHint("You might need to add an explicit cast.")
 		})
+	case expr.SameFields(c.Type, typ):
+		outs[t.col], err = expr.NewFieldsByName(outs[t.col], typ, t.a.Pos)
 	case !expr.CanCoerce(c.Type, typ, expr.CastAssignment):
 		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
 			WithHint("You might need to specify \"USING %s::%s\".", parser.QuoteIdent(c.Name), types.Of(typ.OID))

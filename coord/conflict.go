@@ -94,6 +94,50 @@ func (r *writeRun) presentRows(t *catalog.Object, key *catalog.Key, want *keySet
 	return out, err
 }
 
+// foldProposed makes one of the rows proposed with one key, as a table's policy
+// for conflicts has it: the last, or the last values that are not NULL.
+func foldProposed(t *catalog.Object, policy string, rows columnar.Batch) columnar.Batch {
+	if policy != catalog.ConflictOverwrite && policy != catalog.ConflictNotNull {
+		return rows
+	}
+	ts := columnTypes(t.Columns, t.PrimaryKey)
+	at := map[string]int{} // the place among those kept
+	var kept []uint32      // the last row of each key
+	var parts [][]uint32   // by kept row: those with its key, in order
+	var buf []byte
+	for i := range rows.N {
+		buf = appendKey(buf[:0], &rows, t.PrimaryKey, ts, i)
+		k, ok := at[string(buf)]
+		if !ok {
+			k = len(kept)
+			at[string(buf)] = k
+			kept, parts = append(kept, 0), append(parts, nil)
+		}
+		kept[k], parts[k] = uint32(i), append(parts[k], uint32(i))
+	}
+	if len(kept) == rows.N {
+		return rows
+	}
+	if policy == catalog.ConflictOverwrite {
+		return rows.Gather(kept)
+	}
+	out := columnar.Batch{N: len(kept)}
+	for _, v := range rows.Cols {
+		b := columnar.NewBuilder(v.Kind(), len(kept))
+		for _, same := range parts {
+			last := same[len(same)-1]
+			for _, i := range same {
+				if !v.Null(int(i)) {
+					last = i
+				}
+			}
+			b.AppendFrom(v, int(last))
+		}
+		out.Cols = append(out.Cols, b.Build())
+	}
+	return out
+}
+
 // onConflict inserts the rows that conflict with none and handles the others. It
 // gives the rows inserted or updated, in the order in which they were proposed.
 func (r *writeRun) onConflict(b *planner.Write, rows columnar.Batch) (columnar.Batch, error) {

@@ -355,13 +355,19 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 		return pgerror.New(pgerror.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
 	}
 	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindTable, AppendOnly: n.AppendOnly,
-		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit}
+		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit, OnConflict: n.OnConflict}
 	if o, err = s.c.newObject(o); err != nil {
 		return err
 	}
 	t := &newTable{s: s, d: d, text: p.stmt.Text, o: o}
 	if err := t.define(n); err != nil {
 		return err
+	}
+	if n.OnConflict != "" && o.PrimaryKey == nil {
+		return pgerror.New(pgerror.InvalidTableDefinition, "ON CONFLICT of a table needs a primary key")
+	}
+	if n.OnConflict != "" && n.OnConflict != catalog.ConflictIgnore && n.AppendOnly {
+		return pgerror.New(pgerror.InvalidTableDefinition, "an append-only table can only ignore conflicts")
 	}
 	t.put()
 	s.onCommit = s.onCommit || n.OnCommit != ""

@@ -324,7 +324,7 @@ func (r *writeRun) insertRows(b *planner.Write, source *columnar.Batch) (columna
 		return rows, err
 	}
 	if b.Conflict != nil {
-		return r.onConflict(b, rows)
+		return r.onConflict(b, foldProposed(b.Table, b.Conflict.Policy, rows))
 	}
 	return rows, r.insert(b.Table, rows)
 }

@@ -130,3 +130,51 @@ func joinParts(x *Eval, v *columnar.Vec, n int, to types.OID, made []*columnar.V
 	}
 	return out.Build()
 }
+
+// SameFields reports whether NewFieldsByName makes one type of another: both are
+// struct<…>, or arrays of those.
+func SameFields(from, to types.Type) bool {
+	if from.OID.IsArray() && to.OID.IsArray() {
+		from, to = from.ElemType(), to.ElemType()
+	}
+	return from.OID.IsAnonymous() && to.OID.IsAnonymous() && from.OID.IsComposite() && to.OID.IsComposite()
+}
+
+// NewFieldsByName makes a struct<…> of another, also inside of arrays: its fields
+// are those of the same names, or NULL. The two have a name in common, unless
+// one has no fields.
+func NewFieldsByName(e Expr, to types.Type, pos int) (Expr, error) {
+	if to.OID.IsArray() {
+		elem, err := NewFieldsByName(&Column{Typ: e.Type().ElemType(), Name: "x"}, to.ElemType(), pos)
+		if err != nil {
+			return nil, err
+		}
+		return NewArrayTransform(e, &Lambda{Params: []string{"x"}, Body: elem}, nil, false, pos)
+	}
+	from := e.Type().OID.Fields()
+	row := &Row{Names: types.NamesOf(to.OID), Typ: to}
+	common := 0
+	for _, f := range to.OID.Fields() {
+		var field Expr = NullConst(f.Type.Storage())
+		for i, old := range from {
+			if old.Name != f.Name {
+				continue
+			}
+			common++
+			var err error
+			if field = NewField(e, i, pos); SameFields(old.Type, f.Type) {
+				field, err = NewFieldsByName(field, f.Type, pos)
+			} else {
+				field, err = coerce(field, f.Type, CastAssignment, pos)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		row.Fields = append(row.Fields, field)
+	}
+	if common == 0 && len(from) > 0 {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot change type %s to %s: they have no field in common", e.Type(), to).At(pos)
+	}
+	return &Case{Whens: []When{{Cond: &IsNull{Arg: e}, Then: NullConst(to)}}, Else: row, Typ: to}, nil
+}

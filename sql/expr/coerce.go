@@ -101,6 +101,9 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 	if r, ok := e.(*Row); ok && from.OID == types.OIDRecord && to.OID.IsComposite() {
 		return coerceRow(r, to.OID, ctx, pos)
 	}
+	if from.OID == types.OIDRecord && to.OID.IsComposite() && IsNullConst(e) {
+		return NullConst(types.Of(to.OID)), nil
+	}
 	if from.OID == to.OID || to.OID == types.OIDAny || isPolymorphic(to.OID) {
 		return e, nil
 	}

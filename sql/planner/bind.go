@@ -122,6 +122,9 @@ type Conflict struct {
 	// new row and the number, for those that WHERE admits.
 	Input plan.ObjectID
 	Rel   plan.Rel
+	// Policy is set if this is what the table does, and not what the statement
+	// says: rows proposed with one key count as one after the other.
+	Policy string
 }
 
 // Returning is a RETURNING clause: Exprs are over the rows that the statement

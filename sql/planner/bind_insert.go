@@ -51,9 +51,16 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 	if out.Row, err = in.row(); err != nil {
 		return nil, err
 	}
-	if s.OnConflictClause != nil {
-		if out.Conflict, err = b.onConflict(t, s.OnConflictClause, ctes); err != nil {
+	onConflict := s.OnConflictClause
+	if onConflict == nil {
+		onConflict = tablePolicy(t.object)
+	}
+	if onConflict != nil {
+		if out.Conflict, err = b.onConflict(t, onConflict, ctes); err != nil {
 			return nil, err
+		}
+		if s.OnConflictClause == nil {
+			out.Conflict.Policy = t.object.OnConflict
 		}
 	}
 	out.Returning, err = b.returning(t, s.ReturningList, t.columns(), []*entry{t.entry}, ctes)
@@ -258,6 +265,35 @@ func (in *inserter) row() ([]expr.Expr, error) {
 		}
 	}
 	return out, nil
+}
+
+// tablePolicy is the ON CONFLICT clause that the table has for every INSERT, nil
+// if it has none.
+func tablePolicy(o *catalog.Object) *pg.OnConflictClause {
+	if o.OnConflict == "" {
+		return nil
+	}
+	c := &pg.OnConflictClause{Infer: &pg.InferClause{}, Action: pg.OnConflictAction_ONCONFLICT_NOTHING}
+	for i := range o.Columns {
+		name := o.Columns[i].Name
+		if slices.Contains(o.PrimaryKey, i) {
+			c.Infer.IndexElems = append(c.Infer.IndexElems, &pg.Node{Node: &pg.Node_IndexElem{IndexElem: &pg.IndexElem{Name: name}}})
+			continue
+		}
+		if o.OnConflict == catalog.ConflictIgnore || o.Columns[i].Generated != "" {
+			continue
+		}
+		column := func(table string) *pg.Node {
+			return pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(table), pg.MakeStrNode(name)}, -1)
+		}
+		value := column("excluded")
+		if o.OnConflict == catalog.ConflictNotNull {
+			value = &pg.Node{Node: &pg.Node_CoalesceExpr{CoalesceExpr: &pg.CoalesceExpr{Args: []*pg.Node{value, column(o.Name)}}}}
+		}
+		c.TargetList = append(c.TargetList, pg.MakeResTargetNodeWithNameAndVal(name, value, -1))
+		c.Action = pg.OnConflictAction_ONCONFLICT_UPDATE
+	}
+	return c
 }
 
 // onConflict binds ON CONFLICT.

@@ -143,6 +143,12 @@ func (w *windowBinder) relation(in plan.Rel, args []expr.Expr, hop bool) (plan.R
 	if hop {
 		size = args[2]
 	}
+	for _, e := range []expr.Expr{slide, size} {
+		if k, ok := e.(*expr.Const); ok && k.Typ.OID == types.OIDInterval && !k.Val.Null(0) &&
+			types.CompareInterval(types.UnpackInterval(k.Val.U128s()[0]), types.Span{}) <= 0 {
+			return nil, pgerror.New(pgerror.InvalidParameterValue, "the size and the slide of a window must be greater than zero").At(w.pos)
+		}
+	}
 	last, err := w.bin(slide, args[0])
 	if err != nil {
 		return nil, err

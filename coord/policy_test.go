@@ -1,0 +1,50 @@
+package coord_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTablePolicy checks what tables with ON CONFLICT of their own do with taken
+// keys, also among the rows of one statement, and that struct<…> columns change
+// their form field by field; all of it again after a restart.
+func TestTablePolicy(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	for _, p := range []struct{ policy, want string }{
+		{"OVERWRITE", "1,5,\n2,9,9\n3,,6"},
+		{"IGNORE", "1,4,2\n2,,3\n3,4,5"},
+		{"DO UPDATE IF NOT NULL", "1,5,2\n2,9,9\n3,4,6"},
+	} {
+		name := "t_" + strings.ToLower(p.policy[:2])
+		d.exec(c, "CREATE TABLE "+name+" (a int PRIMARY KEY, b int, c int) ON CONFLICT "+p.policy)
+		d.exec(c, "CREATE MATERIALIZED VIEW v"+name+" AS SELECT * FROM "+name)
+		d.exec(c, "INSERT INTO "+name+" VALUES (1, 4, 2), (2, NULL, 3)")
+		d.exec(c, "INSERT INTO "+name+" VALUES (3, 4, 5), (3, NULL, 6), (1, 5, NULL)")
+		d.exec(c, "INSERT INTO "+name+" (c, b, a) VALUES (9, 9, 2)")
+		if got := d.text(c, "SELECT * FROM v"+name+" ORDER BY a"); got != p.want {
+			t.Errorf("ON CONFLICT %s: %q, want %q", p.policy, got, p.want)
+		}
+	}
+	d.exec(c, "CREATE TABLE s (v struct<a int, b struct<c int, d text>>[], m map(text, int))")
+	d.exec(c, "INSERT INTO s VALUES (ARRAY[row(1, row(2, 'x')), NULL], MAP {'k': 1})")
+	d.exec(c, "INSERT INTO s VALUES (NULL, NULL)")
+	d.exec(c, "ALTER TABLE s ALTER COLUMN v TYPE struct<b struct<d text, e int>, a bigint>[]")
+	d.exec(c, "CREATE MATERIALIZED VIEW w AS SELECT (v[1]).b AS b, (v[1]).a AS a, m['k'] AS k, v FROM s")
+	check := func() {
+		t.Helper()
+		if got, want := d.text(c, "SELECT b::text, a, k, v::text FROM w ORDER BY a"), "(x,),1,1,{\"(\\\"(x,)\\\",1)\",NULL}\n,,,"; got != want {
+			t.Errorf("after ALTER TYPE: %q, want %q", got, want)
+		}
+	}
+	check()
+	d.close()
+	d = open(t, dir)
+	c = d.connect()
+	check()
+	d.exec(c, "INSERT INTO t_ov VALUES (1, 7, 7)")
+	if got, want := d.text(c, "SELECT b, c FROM vt_ov WHERE a = 1"), "7,7"; got != want {
+		t.Errorf("after a restart: %q, want %q", got, want)
+	}
+}
