@@ -41,6 +41,7 @@ func TestTablePolicy(t *testing.T) {
 	check()
 	d.close()
 	d = open(t, dir)
+	defer d.close()
 	c = d.connect()
 	check()
 	d.exec(c, "INSERT INTO t_ov VALUES (1, 7, 7)")
