@@ -81,3 +81,6 @@ SELECT name FROM emp LIMIT -1;
 SELECT ARRAY[1, 2] || 3 AS a, (ARRAY[1, 2, 3])[2:3] AS b, array_length(ARRAY[[1, 2]], 2) AS c, 2 = ANY (ARRAY[1, 2]) AS d, ARRAY[1, NULL] AS e, '{"a b",NULL,"NULL"}'::text[] AS f, cardinality('{}'::int[]) AS g;
 \gdesc
 SELECT 1::int2 AS a, 1.5 AS b, 'x' AS c, now() AS d, ARRAY[1.5::float4] AS e, '{}'::jsonb AS f \gdesc
+-- Rows without a partner on either side of a FULL JOIN may look alike.
+WITH w AS (SELECT max(dept) FILTER (WHERE false) AS n FROM emp) SELECT DISTINCT 5 AS five FROM w x FULL JOIN w y ON x.n = y.n;
+SELECT DISTINCT x.dept, y.dept FROM (SELECT DISTINCT dept FROM emp WHERE dept IS NULL) x FULL JOIN (SELECT DISTINCT dept FROM emp WHERE dept IS NULL) y ON x.dept = y.dept;

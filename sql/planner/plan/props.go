@@ -298,10 +298,19 @@ func joinKeys(r *Join) [][]int {
 	}
 	for _, a := range lk {
 		for _, b := range rk {
+			if r.Kind == JoinFull && !anyNotNull(a, r.Left) && !anyNotNull(b, r.Right) {
+				continue // a row without a partner on either side may look like the other's
+			}
 			out = addKey(out, append(slices.Clone(a), shifted(b, nl)...))
 		}
 	}
 	return out
+}
+
+// anyNotNull reports whether a column of the key is never NULL.
+func anyNotNull(key []int, r Rel) bool {
+	cols := r.Columns()
+	return slices.ContainsFunc(key, func(c int) bool { return cols[c].NotNull })
 }
 
 // EquiColumns lists the columns of each side that On equates pairwise.
