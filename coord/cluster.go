@@ -37,14 +37,6 @@ type seen struct {
 	users   int
 }
 
-// advance says that the cluster has processed everything up to e.
-func (s *seen) advance(e dataflow.Epoch) {
-	if s.next != nil {
-		s.release()
-		s.pin, s.next = s.next, nil
-	}
-}
-
 // changeMap is changes by collection.
 type changeMap map[plan.ObjectID][]*dataflow.Delta
 
@@ -54,7 +46,6 @@ type epochChanges struct {
 	rows    changeMap
 	errs    changeMap
 	barrier func(e dataflow.Epoch) // runs when this epoch, or one after it, is complete
-	jumped  bool                   // its changes were read from the traces
 	held    bool                   // it is to be exactly this epoch, which is pinned until the barrier
 }
 
@@ -84,6 +75,7 @@ type cluster struct {
 	users   map[plan.ObjectID][]*flow
 	seen    map[plan.ObjectID]*seen
 	foreign []*seen // those of other loops
+	pinned  []*seen // those with a pin at the epoch in work
 	merging bool
 }
 
@@ -342,36 +334,49 @@ func (cl *cluster) lost(s *seen, e dataflow.Epoch) {
 
 // pinAt pins what changed at the epoch of ec there, and reports whether it could.
 func (cl *cluster) pinAt(ec *epochChanges) bool {
-	place := func(s *seen) bool {
-		if s == nil || s.next != nil {
-			return true
-		}
-		s.next = &pin{coll: s.coll}
-		return s.next.place(ec.epoch)
-	}
-	ok := true
 	for _, m := range []changeMap{ec.rows, ec.errs} {
 		for id := range m {
-			ok = ok && place(cl.seen[id])
+			if s := cl.seen[id]; s != nil && s.next == nil {
+				cl.pinNext(s)
+			}
 		}
 	}
 	for _, s := range cl.foreign {
-		ok = ok && place(s)
+		if s.next == nil {
+			cl.pinNext(s)
+		}
 	}
-	if !ok {
-		cl.unpin()
+	for _, s := range cl.pinned {
+		if !s.next.place(ec.epoch) {
+			cl.unpin()
+			return false
+		}
 	}
-	return ok
+	return true
+}
+
+// pinNext makes the pin of a collection for the epoch in work.
+func (cl *cluster) pinNext(s *seen) {
+	s.next = &pin{coll: s.coll}
+	cl.pinned = append(cl.pinned, s)
 }
 
 // unpin gives up the pins at the epoch in work.
 func (cl *cluster) unpin() {
-	for _, s := range cl.seen {
-		if s.next != nil {
-			s.next.release()
-			s.next = nil
-		}
+	for _, s := range cl.pinned {
+		s.next.release()
+		s.next = nil
 	}
+	cl.pinned = cl.pinned[:0]
+}
+
+// advance says that everything up to the epoch in work has been processed.
+func (cl *cluster) advance() {
+	for _, s := range cl.pinned {
+		s.release()
+		s.pin, s.next = s.next, nil
+	}
+	cl.pinned = cl.pinned[:0]
 }
 
 // passedByOthers waits for the loops whose collections are read here to get to
@@ -391,11 +396,11 @@ func (cl *cluster) passedByOthers(ctx context.Context, e dataflow.Epoch) (bool, 
 // jump moves an epoch whose changes were skipped to one at which every imported
 // collection can be read, and pins them there. An epoch that is held stays.
 func (cl *cluster) jump(ctx context.Context, ec *epochChanges) error {
-	ec.rows, ec.errs, ec.jumped = nil, nil, true
+	ec.rows, ec.errs = nil, nil
 	cl.unpin()
 	var pins []*pin
 	for _, s := range cl.seen {
-		s.next = &pin{coll: s.coll}
+		cl.pinNext(s)
 		pins = append(pins, s.next)
 	}
 	if !ec.held {
@@ -414,9 +419,8 @@ func (cl *cluster) jump(ctx context.Context, ec *epochChanges) error {
 		ec.epoch = cl.pending[i].epoch
 		cl.mu.Unlock()
 	}
-	for _, s := range cl.seen {
+	for _, s := range cl.pinned {
 		if !s.next.place(ec.epoch) {
-			s.next = nil
 			cl.lost(s, ec.epoch)
 		}
 	}
@@ -451,21 +455,7 @@ func (cl *cluster) step(ec epochChanges) {
 		}
 		cl.merging = true
 	}
-	for _, m := range []changeMap{ec.rows, ec.errs} {
-		for id := range m {
-			if s := cl.seen[id]; s != nil {
-				s.advance(ec.epoch)
-			}
-		}
-	}
-	for _, s := range cl.foreign {
-		s.advance(ec.epoch)
-	}
-	if ec.jumped {
-		for _, s := range cl.seen {
-			s.advance(ec.epoch)
-		}
-	}
+	cl.advance()
 	cl.done.set(ec.epoch)
 }
 
