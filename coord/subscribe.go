@@ -250,13 +250,7 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 		} else if gap {
 			return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the relation has never been at epoch %d, but at %d", e, to)
 		}
-		now := &pin{coll: sub.coll}
-		if now.place(e) {
-			sub.at, sub.now = e, now
-			if sub.upTo != dataflow.MaxEpoch {
-				sub.end = &pin{coll: sub.coll}
-				sub.end.place(max(sub.upTo-1, e))
-			}
+		if sub.pinBegin(e) {
 			return nil
 		}
 		if n.AsOf != nil {
@@ -267,6 +261,21 @@ func (sub *subscription) begin(ctx context.Context, p *prepared, n *parser.Subsc
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// pinBegin pins the collection at the first epoch, and at the last one if that is
+// said, and reports whether both can be read.
+func (sub *subscription) pinBegin(e dataflow.Epoch) bool {
+	now, end := &pin{coll: sub.coll}, &pin{coll: sub.coll}
+	if !now.place(e) {
+		return false
+	}
+	if sub.upTo != dataflow.MaxEpoch && !end.place(max(sub.upTo-1, e)) {
+		now.release()
+		return false
+	}
+	sub.at, sub.now, sub.end = e, now, end
+	return true
 }
 
 // close frees the pins, and the dataflow if it is the subscription's own.
