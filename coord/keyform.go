@@ -136,17 +136,8 @@ func (s *Session) withUnique(ctx context.Context, t *catalog.Object, k *catalog.
 
 // scanForm looks for keys of a form in all rows of a table.
 func (s *Session) scanForm(ctx context.Context, t *catalog.Object, form *keyForm, want *keySet, f keyedRow) error {
-	coll := s.c.collection(t.ID)
-	if coll == nil {
-		return nil
-	}
-	sn, err := snapshotTrace(coll.rows, s.c.timeline.ingest.done.get())
-	if err != nil || sn == nil {
-		return err
-	}
-	defer sn.Release()
 	var buf []byte
-	sn.Scan(func(d *dataflow.Delta) bool {
+	return s.scanTable(ctx, t, func(d *dataflow.Delta) {
 		r := form.over(s.exprContext(), &d.Batch)
 		for i := range d.N {
 			if !r.has(i) {
@@ -157,9 +148,7 @@ func (s *Session) scanForm(ctx context.Context, t *catalog.Object, form *keyForm
 				f(int(k), &d.Batch, i, d.Diff(i))
 			}
 		}
-		return ctx.Err() == nil
 	})
-	return ctx.Err()
 }
 
 // keyNames are the parts of a key of a table as errors show them.

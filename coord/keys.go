@@ -165,6 +165,20 @@ func (s *Session) findKeys(ctx context.Context, coll *collection, encoded bool, 
 }
 
 func (s *Session) scanForKeys(ctx context.Context, t *catalog.Object, key []int, want *keySet, f keyedRow) error {
+	ts := columnTypes(t.Columns, key)
+	var buf []byte
+	return s.scanTable(ctx, t, func(d *dataflow.Delta) {
+		for i := range d.N {
+			buf = appendKey(buf[:0], &d.Batch, key, ts, i)
+			if k, ok := want.at[string(buf)]; ok {
+				f(int(k), &d.Batch, i, d.Diff(i))
+			}
+		}
+	})
+}
+
+// scanTable gives all rows of a table, as they are applied, to f.
+func (s *Session) scanTable(ctx context.Context, t *catalog.Object, f func(d *dataflow.Delta)) error {
 	coll := s.c.collection(t.ID)
 	if coll == nil {
 		return nil
@@ -174,15 +188,8 @@ func (s *Session) scanForKeys(ctx context.Context, t *catalog.Object, key []int,
 		return err
 	}
 	defer sn.Release()
-	ts := columnTypes(t.Columns, key)
-	var buf []byte
 	sn.Scan(func(d *dataflow.Delta) bool {
-		for i := range d.N {
-			buf = appendKey(buf[:0], &d.Batch, key, ts, i)
-			if k, ok := want.at[string(buf)]; ok {
-				f(int(k), &d.Batch, i, d.Diff(i))
-			}
-		}
+		f(d)
 		return ctx.Err() == nil
 	})
 	return ctx.Err()

@@ -64,19 +64,7 @@ func appendRaw(dst []byte, v *columnar.Vec, i int) []byte {
 }
 
 func evalUnpack(c *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar.Vec {
-	kind := c.Typ.Kind()
-	b := columnar.NewBuilder(kind, n)
-	for i := range n {
-		if args[0].Null(i) {
-			b.Null()
-			continue
-		}
-		p := args[0].Bytes(i)
-		end := len(p) - 4
-		p = p[end-int(binary.BigEndian.Uint32(p[end:])) : end]
-		appendValue(b, kind, p)
-	}
-	return b.Build()
+	return eachPacked(args[0], c.Typ.Kind(), n, appendValue)
 }
 
 // packOrdered puts a value behind a key whose byte order is the order of some
@@ -143,21 +131,27 @@ var unpackOrderedFunc = &expr.Function{
 }
 
 func evalUnpackOrdered(c *expr.Call, _ *expr.Eval, args []*columnar.Vec, n int) *columnar.Vec {
-	kind := c.Typ.Kind()
-	b := columnar.NewBuilder(kind, n)
-	for i := range n {
-		if args[0].Null(i) {
-			b.Null()
-			continue
-		}
-		p := args[0].Bytes(i)
-		end := len(p) - 4
-		p = p[end-int(binary.BigEndian.Uint32(p[end:])) : end]
+	return eachPacked(args[0], c.Typ.Kind(), n, func(b *columnar.Builder, kind columnar.Kind, p []byte) {
 		if p[0] != 0 {
 			b.Null()
-			continue
+			return
 		}
 		appendValue(b, kind, p[1:])
+	})
+}
+
+// eachPacked gives what stands at the end of each packed value to f, which appends a
+// value of a kind for it.
+func eachPacked(packed *columnar.Vec, kind columnar.Kind, n int, f func(b *columnar.Builder, kind columnar.Kind, p []byte)) *columnar.Vec {
+	b := columnar.NewBuilder(kind, n)
+	for i := range n {
+		if packed.Null(i) {
+			b.Null()
+			continue
+		}
+		p := packed.Bytes(i)
+		end := len(p) - 4
+		f(b, kind, p[end-int(binary.BigEndian.Uint32(p[end:])):end])
 	}
 	return b.Build()
 }

@@ -47,6 +47,16 @@ func mapArg(name string, args []Expr, n, pos int) (types.OID, error) {
 	return args[0].Type().OID, nil
 }
 
+// mapAndKey is mapArg for functions whose second argument is a key, which it converts.
+func mapAndKey(name string, args []Expr, n, pos int) (types.OID, Expr, error) {
+	m, err := mapArg(name, args, n, pos)
+	if err != nil {
+		return 0, nil, err
+	}
+	key, err := intoKey(args[1], m, pos)
+	return m, key, err
+}
+
 // intoKey makes an argument one of a map's key type, intoValue one of its
 // values' type.
 func intoKey(e Expr, m types.OID, pos int) (Expr, error) {
@@ -284,11 +294,7 @@ func mapPart(name string, args []Expr, pos int) (Expr, error) {
 
 // mapAccess is map_access, also written map[key].
 func mapAccess(name string, args []Expr, pos int) (Expr, error) {
-	m, err := mapArg(name, args, 2, pos)
-	if err != nil {
-		return nil, err
-	}
-	key, err := intoKey(args[1], m, pos)
+	m, key, err := mapAndKey(name, args, 2, pos)
 	if err != nil {
 		return nil, err
 	}
@@ -307,11 +313,7 @@ func mapAccess(name string, args []Expr, pos int) (Expr, error) {
 
 // mapContains is map_contains, mapLength map_length.
 func mapContains(name string, args []Expr, pos int) (Expr, error) {
-	m, err := mapArg(name, args, 2, pos)
-	if err != nil {
-		return nil, err
-	}
-	key, err := intoKey(args[1], m, pos)
+	m, key, err := mapAndKey(name, args, 2, pos)
 	if err != nil {
 		return nil, err
 	}
@@ -374,11 +376,7 @@ func putOver(b *types.MapBuilder, m types.OID, keys, values *columnar.Vec, n int
 
 // mapInsert is map_insert, mapDelete map_delete.
 func mapInsert(name string, args []Expr, pos int) (Expr, error) {
-	m, err := mapArg(name, args, 3, pos)
-	if err != nil {
-		return nil, err
-	}
-	key, err := intoKey(args[1], m, pos)
+	m, key, err := mapAndKey(name, args, 3, pos)
 	if err != nil {
 		return nil, err
 	}
@@ -398,11 +396,7 @@ func mapInsert(name string, args []Expr, pos int) (Expr, error) {
 }
 
 func mapDelete(name string, args []Expr, pos int) (Expr, error) {
-	m, err := mapArg(name, args, 2, pos)
-	if err != nil {
-		return nil, err
-	}
-	key, err := intoKey(args[1], m, pos)
+	m, key, err := mapAndKey(name, args, 2, pos)
 	if err != nil {
 		return nil, err
 	}
