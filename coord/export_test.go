@@ -17,3 +17,10 @@ func (c *Coordinator) SharedBy(view string) int {
 	}
 	return -1
 }
+
+// LockWaiters is how many transactions wait for a table.
+func (c *Coordinator) LockWaiters() int {
+	c.locks.mu.Lock()
+	defer c.locks.mu.Unlock()
+	return len(c.locks.waits)
+}

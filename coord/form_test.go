@@ -18,6 +18,13 @@ func TestFormOfTables(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	a, b := d.connect(), d.connect()
+	waiting := func() { // until a statement waits for a table
+		for end := time.Now().Add(10 * time.Second); d.c.LockWaiters() == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("nobody waits")
+			}
+		}
+	}
 	var want []string
 	for i, key := range []string{"", " PRIMARY KEY"} {
 		for j, c := range []struct{ ddl, rows string }{
@@ -60,7 +67,7 @@ func TestFormOfTables(t *testing.T) {
 		_, err := b.Exec(ctx, "INSERT INTO w VALUES (5)", pgx.QueryExecModeSimpleProtocol)
 		done <- err
 	}()
-	time.Sleep(30 * time.Millisecond)
+	waiting()
 	d.exec(a, "COMMIT")
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -76,7 +83,7 @@ func TestFormOfTables(t *testing.T) {
 		_, err := b.Exec(ctx, "ALTER TABLE w ADD COLUMN c int", pgx.QueryExecModeSimpleProtocol)
 		done <- err
 	}()
-	time.Sleep(30 * time.Millisecond)
+	waiting()
 	if _, err := a.Exec(ctx, "CREATE TABLE other (x int)", pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "40P01") {
 		t.Errorf("a circle of waits: %v", err)
 	}
