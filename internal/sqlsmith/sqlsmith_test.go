@@ -37,7 +37,7 @@ var (
 // connectStreamdb starts a server within the test.
 func connectStreamdb(t *testing.T) *pgx.Conn {
 	ctx := context.Background()
-	c, err := coord.Open(ctx, t.TempDir(), coord.Options{})
+	c, err := coord.Open(ctx, t.TempDir(), coord.Options{MemoryLimit: 4 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +201,9 @@ func (w *world) both(sql string) bool {
 	ours, theirs := ask(w.ours, sql), ask(w.theirs, sql)
 	// Which of several constraints fails first is open.
 	constraints := strings.HasPrefix(ours.code, "23") && strings.HasPrefix(theirs.code, "23")
+	if w.apart {
+		return theirs.code == "" // one has failed for a value: so the transactions end in other ways
+	}
 	if ours.code != theirs.code || ours.tag != theirs.tag {
 		w.apart = ours.code == "" || theirs.code == ""
 		// What fails for some value may not be computed where no row needs it.
@@ -240,7 +243,7 @@ func (w *world) compare(what, ours, theirs string, q *Query) {
 		w.counts.runtime++
 		return
 	}
-	if o.code == "57014" || p.code == "57014" {
+	if o.code == "57014" || p.code == "57014" || o.code == "53200" {
 		w.counts.timeouts++
 		return
 	}

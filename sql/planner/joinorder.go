@@ -68,7 +68,7 @@ func (g *greedy) run() []int {
 	bestCost := math.Inf(1)
 	for _, s := range starts[:min(len(starts), 4)] {
 		order, cost := g.from(s)
-		if cost < bestCost {
+		if best == nil || cost < bestCost {
 			best, bestCost = order, cost
 		}
 	}
@@ -177,7 +177,7 @@ func (g *greedy) bridges(l, r expr.Expr, leaf int) bool {
 	return (a == only) != (b == only) && !(a.has(leaf) && b.has(leaf))
 }
 
-// rows estimates how many rows r has.
+// rows estimates how many rows r has, at least one.
 func (o *optimizer) rows(r plan.Rel) float64 {
 	switch r := r.(type) {
 	case *plan.Get:
@@ -209,7 +209,7 @@ func (o *optimizer) rows(r plan.Rel) float64 {
 			if len(r.Partition) > 0 {
 				groups = math.Pow(n, 0.8)
 			}
-			return math.Min(n, groups*float64(k))
+			return math.Max(math.Min(n, groups*float64(k)), 1)
 		}
 		return n
 	case *plan.SetOp:
