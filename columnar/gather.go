@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"errors"
 	"math"
 	"unsafe"
 )
@@ -153,10 +154,30 @@ func (b *Builder) gatherBytes(g *Gatherer, idx []uint32) {
 	b.n += len(idx)
 }
 
+// Size is the bytes of data of the values at the given rows: 0 if they are all of
+// one width.
+func (g *Gatherer) Size(idx []uint32) int {
+	if g.kind != KindBytes {
+		return 0
+	}
+	shift := g.shift & 31
+	mask := uint32(1)<<shift - 1
+	n := 0
+	for _, e := range idx {
+		o := (*[2]uint32)(unsafe.Add(g.offs[e>>shift], uintptr(e&mask)*4))
+		n += int(o[1] - o[0])
+	}
+	return n
+}
+
+// ErrTooLarge is what a builder panics with when the values of a column would take
+// more than 4 GiB.
+var ErrTooLarge = errors.New("the values of a column take more than 4 GiB at once")
+
 // checkDataSize guards the 32-bit offsets.
 func checkDataSize(n uint64) {
 	if n > math.MaxUint32 {
-		panic("columnar: column data beyond 4 GiB")
+		panic(ErrTooLarge)
 	}
 }
 

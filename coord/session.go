@@ -366,8 +366,11 @@ func (s *Session) brief(f func() error) (err error) {
 	return f()
 }
 
-// panicked makes an internal error of a panic.
+// panicked makes an internal error of a panic, unless it tells of a limit.
 func (s *Session) panicked(r any) error {
+	if err, ok := r.(error); ok && errors.Is(err, columnar.ErrTooLarge) {
+		return pgerror.New(pgerror.ProgramLimitExceeded, "%s", err).WithHint("Make shorter values, or fewer rows of them.")
+	}
 	s.c.log.Error("statement panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
 	return pgerror.New(pgerror.InternalError, "internal error: %v", r).
 		WithHint("This is a bug in streamdb; the server log has the details.")

@@ -147,6 +147,9 @@ const (
 	// pairsWhole is how many pairs are worth a delta of their own; fewer are
 	// collected.
 	pairsWhole = 1 << 12
+	// pairsBytes is how many bytes of strings pairs have at a time, if they are more
+	// than one.
+	pairsBytes = 64 << 20
 )
 
 // pairs makes output of matching pairs: of many at once directly, of few by
@@ -157,6 +160,7 @@ type pairs struct {
 	cols  []columnar.Builder
 	diffs []dataflow.Diff // nil while all are 1
 	n     int             // rows in cols
+	bytes int             // of strings in cols
 	made  int             // bytes sent
 }
 
@@ -170,7 +174,7 @@ func (w *pairs) reset() {
 	for i, k := range w.kinds {
 		w.cols[i].Init(k, 0)
 	}
-	w.n, w.diffs = 0, nil
+	w.n, w.bytes, w.diffs = 0, 0, nil
 }
 
 // probe joins the rows of a delta with a reader; isLeft says that the delta is
@@ -240,10 +244,17 @@ func (w *pairs) emit(l, r side) {
 	if w.leftOff() {
 		return
 	}
+	bytes := w.bytesOf(l, r, w.o.Out)
+	if n := len(l.rows); n > 1 && bytes+w.bytesOf(l, r, w.o.ResidualCols) > pairsBytes {
+		w.emit(side{l.from, l.rows[:n/2]}, side{r.from, r.rows[:n/2]})
+		w.emit(side{l.from, l.rows[n/2:]}, side{r.from, r.rows[n/2:]})
+		return
+	}
 	if w.o.Residual != nil {
 		if l.rows, r.rows = w.filter(l, r); len(l.rows) == 0 {
 			return
 		}
+		bytes = w.bytesOf(l, r, w.o.Out)
 	}
 	diffs := pairDiffs(l, r)
 	n := len(l.rows)
@@ -261,9 +272,19 @@ func (w *pairs) emit(l, r side) {
 		w.cols[i].AppendGather(g, rows)
 	}
 	w.diffs = appendDiffs(w.diffs, w.n, diffs, n)
-	if w.n += n; w.n >= pairsMax {
+	w.n += n
+	if w.bytes += bytes; w.n >= pairsMax || w.bytes >= pairsBytes {
 		w.flush()
 	}
+}
+
+// bytesOf is how many bytes of strings there are in columns of pairs.
+func (w *pairs) bytesOf(l, r side, cols []int) (n int) {
+	for _, col := range cols {
+		g, rows := w.column(l, r, col)
+		n += g.Size(rows)
+	}
+	return n
 }
 
 // column is where column col of the pairs comes from.
