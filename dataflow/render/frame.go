@@ -337,10 +337,19 @@ type frameAggregate struct {
 	out        *columnar.Builder
 	index      []uint32 // of the value of each row in out
 	err        error    // of an Add, since the last reset
+	work       int      // rows added since it was asked whether to go on
 }
+
+// pollRows is after how many rows that is asked: frames can take the square of the
+// partition's rows.
+const pollRows = 1 << 16
 
 // add adds (diff 1) or takes back (-1) the rows lo to hi.
 func (a *frameAggregate) add(lo, hi int, diff int64) {
+	if a.work += hi - lo; a.work >= pollRows && a.p.f.poll != nil {
+		a.work = 0
+		a.p.f.poll()
+	}
 	for i := lo; i < hi; i++ {
 		if a.passes != nil && !a.passes(i) {
 			continue

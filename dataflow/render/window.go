@@ -18,7 +18,7 @@ func (b *builder) window(r *plan.Window) coll {
 	n := plan.Arity(r.Input)
 	in := b.rel(r.Input, nil)
 	g := &grouping{b: b, in: in}
-	f := &windowFunc{ctx: b.opts.Context, typs: typesOf(r.Cols)}
+	f := &windowFunc{ctx: b.opts.Context, typs: typesOf(r.Cols), poll: b.opts.poll}
 	for i := range n {
 		f.shown = append(f.shown, g.column(&expr.Column{Index: i, Typ: f.typs[i]}))
 	}
@@ -169,6 +169,7 @@ type windowFunc struct {
 	order []differential.Order
 	calls []*windowCall
 	typs  []types.Type
+	poll  func() // nil, or ends the computation if nobody waits for it any more
 
 	needed *windowNeeds // to be computed in pieces; nil: that cannot be
 }
