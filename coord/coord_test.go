@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // database is a server within the test.
 type database struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	c    *coord.Coordinator
 	pg   *pgwire.Server
@@ -47,7 +47,7 @@ func open(t *testing.T, dir string) *database {
 		}})
 }
 
-func openWith(t *testing.T, dir string, o coord.Options) *database {
+func openWith(t testing.TB, dir string, o coord.Options) *database {
 	t.Helper()
 	c, err := coord.Open(context.Background(), dir, o)
 	if err != nil {

@@ -23,8 +23,13 @@ func (c *cluster) order(rest []joinPred) []int {
 	if n < 3 || !c.o.on("ReorderJoins") {
 		return same
 	}
-	g := &greedy{c: c, rest: rest, rows: make([]float64, n), keys: make([][][]int, n), values: map[int]float64{}}
+	g := &greedy{c: c, rest: make([][]joinPred, n), rows: make([]float64, n), keys: make([][][]int, n), values: map[int]float64{}}
 	for i, r := range c.leaves {
+		for _, p := range rest {
+			if p.leaves.has(i) {
+				g.rest[i] = append(g.rest[i], p)
+			}
+		}
 		g.rows[i] = c.o.rows(r)
 		g.keys[i] = plan.Keys(r)
 	}
@@ -44,9 +49,9 @@ func (c *cluster) order(rest []joinPred) []int {
 
 type greedy struct {
 	c    *cluster
-	rest []joinPred
-	rows []float64 // of each leaf
-	keys [][][]int // of each leaf
+	rest [][]joinPred // those that refer to a leaf
+	rows []float64    // of each leaf
+	keys [][][]int    // of each leaf
 	// values is how many values the columns of a class may have that join: no
 	// more than the smallest collection among them has rows.
 	values map[int]float64
@@ -130,8 +135,8 @@ func (g *greedy) size(joined leafSet, size float64, leaf int) (rows float64, lin
 	})
 	keys := len(cols)
 	all := joined.with(leaf)
-	for _, p := range g.rest {
-		if !p.leaves.has(leaf) || !p.leaves.within(all) {
+	for _, p := range g.rest[leaf] {
+		if !p.leaves.within(all) {
 			continue
 		}
 		linked = true

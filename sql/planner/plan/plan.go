@@ -396,20 +396,35 @@ func (r *Sort) Columns() []Column      { return r.Input.Columns() }
 
 // Columns of a join: the left's, then (unless Semi or Anti) the right's, each
 // side nullable where the join may extend it with NULLs.
-func (r *Join) Columns() []Column {
-	l := r.Left.Columns()
-	if r.Kind == JoinSemi || r.Kind == JoinAnti {
-		return l
-	}
-	right := r.Right.Columns()
-	out := make([]Column, 0, len(l)+len(right))
-	out = append(out, l...)
-	out = append(out, right...)
-	for i := range out {
-		if (i < len(l) && (r.Kind == JoinRight || r.Kind == JoinFull)) ||
-			(i >= len(l) && (r.Kind == JoinLeft || r.Kind == JoinFull)) {
-			out[i].NotNull = false
+func (r *Join) Columns() []Column { return appendColumns(nil, r) }
+
+// appendColumns appends the columns of r to out. Each column of a tree of joins is
+// copied once, not once a level.
+func appendColumns(out []Column, r Rel) []Column {
+	switch r := r.(type) {
+	case *Filter:
+		return appendColumns(out, r.Input)
+	case *Join:
+		begin := len(out)
+		out = appendColumns(out, r.Left)
+		if r.Kind == JoinSemi || r.Kind == JoinAnti {
+			return out
 		}
+		middle := len(out)
+		out = appendColumns(out, r.Right)
+		if r.Kind == JoinRight || r.Kind == JoinFull {
+			nullable(out[begin:middle])
+		}
+		if r.Kind == JoinLeft || r.Kind == JoinFull {
+			nullable(out[middle:])
+		}
+		return out
 	}
-	return out
+	return append(out, r.Columns()...)
+}
+
+func nullable(cols []Column) {
+	for i := range cols {
+		cols[i].NotNull = false
+	}
 }

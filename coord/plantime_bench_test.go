@@ -55,19 +55,46 @@ func (p *planTimes) measure(sql string, plan func() error) error {
 	return err
 }
 
-// TestPlanTimes runs the public suites, where they are, and measures the planner
-// on each query: the joins of most tables; with STREAMDB_SUITES (where they are),
-// all of them.
-func TestPlanTimes(t *testing.T) {
+// BenchmarkPlanSuites runs the public suites, where they are, and measures the
+// planner on each query: the joins of most tables; with STREAMDB_SUITES (where they
+// are), all of them. It reports the time of the slowest query and how many there are
+// beyond planLimit; -v names the slowest.
+func BenchmarkPlanSuites(b *testing.B) {
 	root, all := os.LookupEnv("STREAMDB_SUITES")
 	if !all {
 		root = "../../shared/suites"
 	}
 	if _, err := os.Stat(filepath.Join(root, "sqlite")); err != nil {
-		t.Skip("the suites are not here")
+		b.Skip("the suites are not here")
 	}
-	times := &planTimes{slow: 10 * time.Millisecond}
-	d := openWith(t, t.TempDir(), coord.Options{Planning: times.measure})
+	for b.Loop() {
+		times := &planTimes{slow: 10 * time.Millisecond}
+		times.suites(b, root, all)
+		slices.SortFunc(times.all, func(a, b planTime) int { return cmp.Compare(b.took, a.took) })
+		beyond := 0
+		for i, p := range times.all {
+			if p.took > planLimit {
+				beyond++
+			}
+			if p.took > planLimit || i < 3 {
+				b.Logf("%v: %.300s", p.took, p.sql)
+			}
+		}
+		if times.n == 0 {
+			b.Fatal("nothing was planned")
+		}
+		b.ReportMetric(float64(times.n), "queries")
+		b.ReportMetric(float64(beyond), "beyond-limit")
+		b.ReportMetric(float64(times.sum.Microseconds())/float64(times.n), "µs/query")
+		if len(times.all) > 0 {
+			b.ReportMetric(float64(times.all[0].took.Microseconds())/1e3, "max-ms")
+		}
+	}
+}
+
+// suites runs the suites under root, or the joins of most tables there.
+func (p *planTimes) suites(b *testing.B, root string, all bool) {
+	d := openWith(b, b.TempDir(), coord.Options{Planning: p.measure})
 	defer d.close()
 	o := sqllogictest.Options{DSN: "postgres://t@" + d.addr + "/streamdb?sslmode=disable", Isolation: sqllogictest.IsolationSchema,
 		Labels: []string{"postgresql", "postgres"}, Timeout: 30 * time.Second, SleepScale: 0.01}
@@ -76,18 +103,6 @@ func TestPlanTimes(t *testing.T) {
 		o.Include = []string{"**/select5.test", "e2e_test/tpch/**", "e2e_test/nexmark/**"}
 	}
 	if _, err := sqllogictest.Run(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(times.all, func(a, b planTime) int { return cmp.Compare(b.took, a.took) })
-	t.Logf("%d queries planned in %v; slower than %v: %d", times.n, times.sum, times.slow, len(times.all))
-	for i, p := range times.all {
-		if p.took > planLimit {
-			t.Errorf("the planner takes %v:\n%s", p.took, p.sql)
-		} else if i < 3 {
-			t.Logf("%v: %.300s", p.took, p.sql)
-		}
-	}
-	if times.n == 0 {
-		t.Error("nothing was planned")
+		b.Fatal(err)
 	}
 }
