@@ -60,7 +60,7 @@ type groupMap struct {
 	reach   *Reach
 	running *Running
 	ranked  *Ranked
-	small   int // rows up to which groups are computed whole, for reach
+	small   int // rows up to which groups are computed whole, without an index
 
 	index   *indexKind // of running and ranked
 	indexes []map[uint64]*orderIndex
@@ -127,10 +127,15 @@ func (g *groupMap) largeFirst(p int, keys []*columnar.Vec, hash []uint64, out *E
 	var whole []uint32
 	for i, h := range hash {
 		done := false
-		if g.reach != nil {
+		switch {
+		case g.reach != nil:
 			done = g.nearChanges(n, p, keys, i, h, out)
-		} else if done = g.indexed(n, p, keys, i, h, out); !done {
-			delete(g.indexes[p], h)
+		case g.indexes == nil:
+			done = g.wide(n, p, keys, i, h, out)
+		default:
+			if done = g.indexed(n, p, keys, i, h, out); !done {
+				delete(g.indexes[p], h)
+			}
 		}
 		if !done {
 			whole = append(whole, uint32(i))

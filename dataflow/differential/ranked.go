@@ -135,12 +135,14 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 			return
 		}
 		g.reach, g.small = o.Reach, min(wholeGroup, wholeBlocks*kind.rows)
+	case r != nil && r.Wide:
+		g.running, g.small = r, min(wholeGroup, wholeBlocks*kind.rows)
 	case r != nil:
 		if r.Reach.Before+r.Reach.After > maxReach {
 			return
 		}
 		g.running = r
-		kind.saved = !r.Wide
+		kind.saved = true
 		if r.Peers {
 			fence = ordered
 		}
@@ -154,7 +156,7 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 		return
 	}
 	g.near = make([]*nearby, c.Partitions())
-	if g.reach != nil {
+	if g.reach != nil || g.running != nil && g.running.Wide {
 		return
 	}
 	if fence == 0 {
@@ -195,7 +197,7 @@ func (g *groupMap) indexed(n *nearby, p int, keys []*columnar.Vec, i int, hash u
 	u := &pass{n: n, x: x, run: g.running, named: g.named, kinds: g.kinds}
 	if g.ranked != nil {
 		g.rerank(u)
-	} else if fresh && !u.run.Wide && !u.restate() || !u.advance() {
+	} else if fresh && !u.restate() || !u.advance() {
 		return false
 	}
 	if fresh {
@@ -245,12 +247,7 @@ func (u *pass) advance() bool {
 	u.n.reshape(u.x)
 	u.size = [2]int64{was, u.x.places}
 	u.wasAfter = nil
-	ok := true
-	if u.run.Wide {
-		u.wide()
-	} else {
-		ok = (!u.run.Backward || u.backward()) && u.forward()
-	}
+	ok := (!u.run.Backward || u.backward()) && u.forward()
 	u.x.clean()
 	return ok
 }

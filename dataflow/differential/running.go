@@ -34,7 +34,7 @@ type Running struct {
 	// Sized: the output depends on the number of places of the whole group.
 	Sized bool
 	// Wide: a row sees what no number of rows bounds, but the function can tell: see
-	// Sight. Then it carries no states.
+	// Sight. Then it carries no states, and Reach does not matter.
 	Wide bool
 	// Reach is what a row sees besides, which comes along as context.
 	Reach Reach
@@ -65,21 +65,10 @@ type Piece struct {
 	Sight *Sight
 }
 
-// Sight is how far the rows of a piece's core see, as rows of the piece. A core
-// without rows tells nothing.
-type Sight struct {
-	// Changed is given: the rows from the first change to the last.
-	Changed [2]int
-	// See is a run of rows with all of those of the core that see Changed.
-	See [2]int
-	// From is the first row that the last core row sees, To the row after the last
-	// one that the first core row sees: rows behind see no more in front, and the
-	// other way round.
-	From, To int
-	// CutBefore and CutAfter: what a core row sees begins (ends) where the piece does,
-	// and may be more.
-	CutBefore, CutAfter bool
-}
+// Sight is what the rows of a piece see: row i the rows From[i] to To[i]-1, or
+// some of them; more if that is the first or the last row of the piece. Neither
+// goes back from one row to the next.
+type Sight struct{ From, To []int }
 
 // pieceRows is about how many rows a piece grows to.
 const pieceRows = 4096

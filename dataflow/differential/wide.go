@@ -1,133 +1,184 @@
 package differential
 
-// A function whose rows see as far as their values say (a frame by RANGE) is
-// computed for the blocks with rows that see a change:
-//
-//	context │ core: see the change ┆ changed ┆ see it │ context
-//
-// How many blocks that are is found by trying: the core grows while its first
-// row sees forwards to the first change, or its last one back to the last change,
-// and the context while what a core row sees may go on beyond it. Each try
-// doubles. At last the core is cut down to the rows that do see a change.
+import (
+	"slices"
+	"sort"
 
-// wideCore is the blocks of a try.
-type wideCore struct {
-	lo, hi        int // the core
-	before, after int // blocks of context
-	first, last   int // in refs: the rows of the core that see a change
+	"github.com/streamdb/streamdb/columnar"
+)
+
+// A function whose rows see as far as their values say (a frame by RANGE) tells
+// which rows each row sees: see Sight. What a row sees begins and ends no earlier
+// than what the row before it does, so the rows that see a change are one run, and
+// its ends are found by bisection in what the function has told. The rows around a
+// change are read outwards from it, twice as many each time, until
+//
+//	the first row sees nothing of the change, nor does the last one,
+//	the rows that do see it see no further than what was read,
+//
+// before the step and after it. The cost is that of the rows which see the change,
+// and of those which they see.
+
+// sightRows is how many rows are read at first, to each side of a change.
+const sightRows = 16
+
+// surroundings is the rows read around a change.
+type surroundings struct {
+	u                 *pass
+	back, forth       []rowRef // from the change outwards
+	allBack, allForth bool     // there are no more
+	see               [2]int   // in refs: the rows that see a change, and the changes
+	state             [2]sighted
 }
 
-// wide collects the difference in output.
-func (u *pass) wide() {
-	done := 0 // blocks that are output
-	for b := range u.x.blocks {
-		if !u.x.blocks[b].dirty || b < done {
-			continue
+// sighted is what the function has told of one state.
+type sighted struct {
+	sight Sight
+	rows  []int // for each of refs, and their end: the existing rows in front of it
+}
+
+// around reads what matters to the change in a row, into refs.
+func (s *surroundings) around(run, row int) {
+	n := s.u.n
+	n.seek(run, row)
+	s.back, s.forth, s.allBack, s.allForth = s.back[:0], s.forth[:0], false, false
+	before, after := sightRows, sightRows
+	for {
+		for ; !s.allBack && len(s.back) < before; s.allBack = !s.read(false) {
 		}
-		w := wideCore{lo: b, hi: b + 1, before: 1, after: 1}
-		for more := true; more; {
-			u.readWide(&w)
-			more = u.grow(&w, done)
+		for ; !s.allForth && len(s.forth) < after; s.allForth = !s.read(true) {
 		}
-		u.cuts = append(u.cuts[:0], w.first, w.last)
-		u.setCore()
-		u.piece(false, Piece{Emit: true})
-		u.piece(true, Piece{Emit: true})
-		u.flush()
-		done = w.hi
+		n.refs = append(n.refs[:0], s.back...)
+		slices.Reverse(n.refs)
+		n.refs = append(n.refs, s.forth...)
+		moreBack, moreForth := s.look()
+		moreBack, moreForth = moreBack && !s.allBack, moreForth && !s.allForth
+		if !moreBack && !moreForth {
+			return
+		}
+		if moreBack {
+			before *= 2
+		}
+		if moreForth {
+			after *= 2
+		}
 	}
 }
 
-// readWide reads a core with its context to refs.
-func (u *pass) readWide(w *wideCore) {
-	from, to := max(w.lo-w.before, 0), min(w.hi+w.after, len(u.x.blocks))
-	cuts := u.n.read(u.x, from, to, u.run.Reach, nil)
-	u.cuts = append(u.cuts[:0], cuts[w.lo-from], cuts[w.hi-from])
-	u.setCore()
-}
-
-// setCore makes the rows between the cuts the core.
-func (u *pass) setCore() {
-	for i := range u.n.refs {
-		u.n.refs[i].core = i >= u.cuts[0] && i < u.cuts[1]
+// read reads one row more.
+func (s *surroundings) read(forward bool) bool {
+	ref, _, ok := s.u.n.step(forward)
+	switch {
+	case !ok:
+	case forward:
+		s.forth = append(s.forth, ref)
+	default:
+		s.back = append(s.back, ref)
 	}
+	return ok
 }
 
-// changed is the part of refs from the first change to the last.
-func (u *pass) changed() (first, last int) {
-	first = -1
+// look finds the rows that see a change, and reports whether rows beyond those
+// read may matter, too. Changes in front of the one begun with are done.
+func (s *surroundings) look() (moreBack, moreForth bool) {
+	u := s.u
+	first, last := u.changed(len(s.back))
+	s.see = [2]int{first, last}
+	if first == last {
+		return false, false // a copy of a row that is not there has gone
+	}
+	for k := range s.state {
+		st := &s.state[k]
+		u.tell(st, k == 1)
+		lo, hi := st.rows[first], st.rows[last]
+		n := len(st.sight.To)
+		from := sort.Search(n, func(i int) bool { return st.sight.To[i] > lo })
+		to := sort.Search(n, func(i int) bool { return st.sight.From[i] >= hi })
+		if from < to {
+			s.see[0] = min(s.see[0], st.ref(from))
+			s.see[1] = max(s.see[1], st.ref(to-1)+1)
+		}
+		moreBack = moreBack || from == 0
+		moreForth = moreForth || to == n
+	}
+	for k := range s.state {
+		st := &s.state[k]
+		if lo, hi := st.rows[s.see[0]], st.rows[s.see[1]]; lo < hi {
+			moreBack = moreBack || st.sight.From[lo] == 0
+			moreForth = moreForth || st.sight.To[hi-1] == len(st.sight.To)
+		}
+	}
+	return moreBack, moreForth
+}
+
+// ref is the place in refs of a row.
+func (st *sighted) ref(row int) int {
+	at, _ := slices.BinarySearch(st.rows, row+1)
+	return at - 1
+}
+
+// tell asks what the rows in refs see.
+func (u *pass) tell(st *sighted, now bool) {
+	st.rows = st.rows[:0]
+	n := 0
 	for i := range u.n.refs {
+		st.rows = append(st.rows, n)
+		if u.n.refs[i].mult(now) > 0 {
+			n++
+		}
+	}
+	st.rows = append(st.rows, n)
+	st.sight = Sight{From: st.sight.From[:0], To: st.sight.To[:0]}
+	u.cuts = append(u.cuts[:0], 0, len(u.n.refs))
+	u.piece(now, Piece{Sight: &st.sight})
+}
+
+// changed is the part of refs from the first change to the last, from a row on.
+func (u *pass) changed(from int) (first, last int) {
+	first, last = from, from
+	for i := from; i < len(u.n.refs); i++ {
 		if ref := &u.n.refs[i]; ref.old != ref.new {
-			if first < 0 {
+			if first == last {
 				first = i
 			}
 			last = i + 1
 		}
 	}
-	if first < 0 { // what sees a change by a number of rows is touched, too
-		return u.cuts[0], u.cuts[1]
-	}
 	return first, last
 }
 
-// grow makes a core larger, if its rows see more than is there, or rows beyond it
-// see a change; it may not go back to blocks that are done. It reports false if
-// the core is as it should be.
-func (u *pass) grow(w *wideCore, done int) bool {
-	var cutBefore, cutAfter, forth, back bool
-	first, last := u.changed()
-	w.first, w.last = u.cuts[1], u.cuts[0]
-	for _, now := range []bool{false, true} {
-		rows := u.rowsOf(now, u.cuts[0], u.cuts[1], first, last)
-		s := &Sight{Changed: [2]int{rows[2], rows[3]}}
-		u.piece(now, Piece{Sight: s})
-		if rows[0] == rows[1] {
-			forth, back = true, true // it tells nothing: look further
+// wide computes the rows that see the changes of one group; false if the group
+// should be computed whole.
+func (g *groupMap) wide(n *nearby, p int, keys []*columnar.Vec, i int, hash uint64, out *Emitter) bool {
+	delta := g.in.Delta(p).Batches
+	if len(delta) != 1 {
+		return false
+	}
+	rows, changes := n.open(g.in.Old(p).Batches, delta, keys, i, hash)
+	if rows <= g.small || changes == 0 || changes > manyChanges && changes*8 > rows {
+		return false
+	}
+	u := &pass{n: n, run: g.running, named: g.named, kinds: g.kinds}
+	s := surroundings{u: u}
+	run := len(n.runs) - 1 // the changes come last
+	for row := n.runs[run].lo; row < n.runs[run].hi; row = n.runs[run].next {
+		s.around(run, row)
+		if s.see[0] == s.see[1] {
 			continue
 		}
-		cutBefore, cutAfter = cutBefore || s.CutBefore, cutAfter || s.CutAfter
-		forth = forth || s.From < rows[3]
-		back = back || s.To > rows[2]
-		for i, row := u.cuts[0], rows[0]; i < u.cuts[1]; i++ {
-			n := 0
-			if u.n.refs[i].mult(now) > 0 {
-				n = 1
-			}
-			if n > 0 && row >= s.See[0] && row < s.See[1] {
-				w.first, w.last = min(w.first, i), max(w.last, i+1)
-			}
-			row += n
+		for i := range n.refs {
+			n.refs[i].core = i >= s.see[0] && i < s.see[1]
 		}
+		u.cuts = append(u.cuts[:0], s.see[:]...)
+		u.piece(false, Piece{Emit: true})
+		u.piece(true, Piece{Emit: true})
+		u.flush()
 	}
-	w.first, w.last = max(min(w.first, first), u.cuts[0]), min(max(w.last, last), u.cuts[1])
-	more, nb := false, len(u.x.blocks)
-	if size := w.hi - w.lo; forth && w.hi < nb {
-		w.hi, more = min(w.hi+size, nb), true
+	for _, d := range u.oks {
+		out.Emit(0, d)
 	}
-	if size := w.hi - w.lo; back && w.lo > done {
-		w.lo, more = max(w.lo-size, done), true
+	for _, d := range u.errs {
+		out.Emit(1, d)
 	}
-	if cutBefore && w.lo-w.before > 0 {
-		w.before, more = 2*w.before, true
-	}
-	if cutAfter && w.hi+w.after < nb {
-		w.after, more = 2*w.after, true
-	}
-	return more
-}
-
-// rowsOf are places in refs as rows of the group made of them.
-func (u *pass) rowsOf(now bool, at ...int) []int {
-	out := make([]int, len(at))
-	for i := range u.n.refs {
-		if u.n.refs[i].mult(now) == 0 {
-			continue
-		}
-		for k, a := range at {
-			if i < a {
-				out[k]++
-			}
-		}
-	}
-	return out
+	return true
 }

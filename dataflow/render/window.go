@@ -188,6 +188,7 @@ type windowCall struct {
 
 	index   int  // among the calls
 	wide    bool // its frames end at distances of the order, or of peer groups
+	look    int  // of lag and lead: over so many rows
 	carries carried
 	nth     int64 // of carriesNth: which value
 }

@@ -83,6 +83,7 @@ func (n *windowNeeds) add(c *windowCall, p *plan.WindowCall) bool {
 		if c.name == "lead" {
 			off = -off
 		}
+		c.look = int(max(off, -off))
 		return ok && n.look(off, -off)
 	case "ntile":
 		_, ok := p.Args[0].(*expr.Const)
@@ -254,7 +255,7 @@ func (f *windowFunc) Piece(piece *differential.Piece, emit, emitErr func(*datafl
 	p.carry = p.pieceOf(piece)
 	c := p.carry
 	if piece.Sight != nil {
-		p.sight(c, piece.Sight)
+		p.sight(piece.Sight)
 		return nil, true
 	}
 	out := columnar.Batch{N: p.n, Cols: make([]*columnar.Vec, len(f.typs))}
@@ -279,43 +280,47 @@ func (f *windowFunc) Piece(piece *differential.Piece, emit, emitErr func(*datafl
 	return c.result(), true
 }
 
-// sight tells how far the core sees in frames by RANGE and GROUPS.
-func (p *partitions) sight(c *carry, s *differential.Sight) {
-	if c.lo == c.hi {
-		return
+// sight tells what the rows of a piece see.
+func (p *partitions) sight(s *differential.Sight) {
+	from, to := make([]int, p.n), make([]int, p.n)
+	for i := range from {
+		from[i], to[i] = i, i+1
 	}
-	ends := p.expandedEnds()
-	changed := [2]int{0, 0}
-	for k, row := range s.Changed {
-		if row > 0 {
-			changed[k] = ends[row-1]
-		}
-	}
-	from, to, see := p.n, 0, [2]int{c.hi, c.lo}
 	for _, call := range p.f.calls {
-		if !call.wide {
-			see = [2]int{c.lo, c.hi} // what sees a change otherwise is not known by row
-			continue
-		}
-		fr := p.frames(&call.frame, 0, p.n)
-		from, to = min(from, fr.start[c.hi-1]), max(to, fr.end[c.lo])
-		for i := c.lo; i < c.hi; i++ {
-			s.CutBefore = s.CutBefore || fr.start[i] == 0
-			s.CutAfter = s.CutAfter || fr.end[i] == p.n
-			if fr.start[i] < changed[1] && fr.end[i] > changed[0] {
-				see = [2]int{min(see[0], i), max(see[1], i+1)}
-			}
+		p.callSight(call, from, to)
+	}
+	s.From, s.To = from, to
+	if mults := p.carry.piece.Mults; p.n != len(mults) {
+		ends := expandedEnds(mults)
+		s.From, s.To = make([]int, len(mults)), make([]int, len(mults))
+		begin := 0
+		for i, end := range ends {
+			s.From[i], s.To[i] = rowOf(ends, from[begin]), rowOf(ends, to[end-1]-1)+1
+			begin = end
 		}
 	}
-	s.From, s.To = rowOf(ends, from), rowOf(ends, to-1)+1
-	s.See = [2]int{rowOf(ends, see[0]), rowOf(ends, see[1]-1) + 1}
 }
 
-// expandedEnds is where each row of the piece ends among the expanded ones.
-func (p *partitions) expandedEnds() []int {
-	ends := make([]int, len(p.carry.piece.Mults))
+// callSight widens what is seen by what one call does.
+func (p *partitions) callSight(c *windowCall, from, to []int) {
+	if c.name == "lag" || c.name == "lead" {
+		for i := range from {
+			from[i] = max(min(from[i], i-c.look), 0)
+			to[i] = min(max(to[i], i+c.look+1), p.n)
+		}
+		return
+	}
+	fr := p.frames(&c.frame, 0, p.n)
+	for i := range from {
+		from[i], to[i] = min(from[i], fr.start[i]), max(to[i], fr.end[i])
+	}
+}
+
+// expandedEnds is where each row ends among the expanded ones.
+func expandedEnds(mults []int64) []int {
+	ends := make([]int, len(mults))
 	at := 0
-	for i, m := range p.carry.piece.Mults {
+	for i, m := range mults {
 		at += int(m)
 		ends[i] = at
 	}
