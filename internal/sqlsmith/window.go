@@ -76,6 +76,15 @@ func (g *Gen) window(t Type, w window) string {
 	}
 	over := func(call string) string { return call + " OVER (" + w.strict + ")" }
 	framed := func(call string) string { return call + " OVER (" + w.strict + g.frame("") + ")" }
+	value := func(call string) string {
+		frame := g.frame("")
+		if strings.HasSuffix(frame, " GROUP") || strings.HasSuffix(frame, " TIES") {
+			// PostgreSQL's counting of what is excluded is wrong where the frame does
+			// not hold the current row: (array_agg(x))[n] says otherwise.
+			frame = frame[:strings.Index(frame, " EXCLUDE")]
+		}
+		return call + " OVER (" + w.strict + frame + ")"
+	}
 	if g.pick(2) {
 		switch e := arg(t); g.rng.IntN(5) {
 		case 0:
@@ -83,11 +92,11 @@ func (g *Gen) window(t Type, w window) string {
 		case 1:
 			return over("lead(" + e + g.choose("", ", 2", ", -1", ", 1, "+g.leaf(t)) + ")")
 		case 2:
-			return framed("first_value(" + e + ")")
+			return value("first_value(" + e + ")")
 		case 3:
-			return framed("last_value(" + e + ")")
+			return value("last_value(" + e + ")")
 		default:
-			return framed("nth_value(" + e + ", " + strconv.Itoa(1+g.rng.IntN(3)) + ")")
+			return value("nth_value(" + e + ", " + strconv.Itoa(1+g.rng.IntN(3)) + ")")
 		}
 	}
 	call := ""

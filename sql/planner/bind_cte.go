@@ -296,8 +296,7 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 	case c.shared != nil:
 		rel = c.shared.ref()
 	default:
-		by := env.level() - c.level
-		rel = mapOuter(c.rel, 0, func(o *expr.OuterColumn, _ int) expr.Expr { return atDepth(o, o.Depth+by) })
+		rel = f.moved(c.rel, env.level()-c.level)
 	}
 	use := boundQuery{rel: rel, cols: c.cols}
 	e := use.entry(c.name)

@@ -105,7 +105,7 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 		return nil, err
 	}
 	if !lat.used {
-		right.rel = undeepen(right.rel)
+		right.rel = f.moved(right.rel, -1)
 	}
 	arity := plan.Arity(left.rel)
 	shift(right.entries, arity)
@@ -124,9 +124,16 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 	return item, nil
 }
 
-// undeepen takes a relation out of a scope that it was bound in but does not use.
-func undeepen(r plan.Rel) plan.Rel {
-	return mapOuter(r, 0, func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth-1) })
+// moved is a relation by so many scopes further in (out, if negative) than it was
+// bound, with the places where its outer columns were named.
+func (b *binder) moved(r plan.Rel, by int) plan.Rel {
+	return mapOuter(r, 0, func(c *expr.OuterColumn, _ int) expr.Expr {
+		to := atDepth(c, c.Depth+by)
+		if use, ok := b.refs[c]; ok {
+			b.refs[to] = use
+		}
+		return to
+	})
 }
 
 // checkNames refuses two relations of the same name at one level.

@@ -545,7 +545,13 @@ func (r *regrouper) rewrite(e expr.Expr) expr.Expr {
 		}
 		c := *e
 		c.Test = mapOuterExpr(e.Test, 0, outer(ungroupedColumn))
-		c.Rel = mapOuter(e.Rel.(plan.Rel), 0, outer("subquery uses ungrouped column \"%s\" from outer query"))
+		before := r.err
+		inside := outer("subquery uses ungrouped column \"%s\" from outer query")
+		c.Rel = mapOuter(e.Rel.(plan.Rel), 0, inside)
+		if r.err != before {
+			r.err = nil
+			asWritten(e.Rel.(plan.Rel), 0, inside)
+		}
 		return &c
 	}
 	return expr.MapChildren(e, r.rewrite)

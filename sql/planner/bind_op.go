@@ -166,6 +166,12 @@ func (x exprBinder) compareRows(op string, l, r []expr.Expr, pos int) (expr.Expr
 // lexicographic is a < x OR (a = x AND (b < y OR …)).
 func (x exprBinder) lexicographic(op string, l, r []expr.Expr, pos int) (expr.Expr, error) {
 	last := len(l) - 1
+	for i := range last {
+		// What cannot be compared is an error of the operator as written.
+		if _, err := x.operator(op, l[i], r[i], pos); err != nil {
+			return nil, err
+		}
+	}
 	out, err := x.operator(op, l[last], r[last], pos)
 	if err != nil {
 		return nil, err

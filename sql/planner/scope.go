@@ -51,6 +51,59 @@ func mapOuterExpr(e expr.Expr, level int, f outerFunc) expr.Expr {
 	return expr.MapChildren(e, func(c expr.Expr) expr.Expr { return mapOuterExpr(c, level, f) })
 }
 
+// asWritten shows f the free outer columns of a query in the order in which
+// PostgreSQL comes upon them: its targets, conditions of joins, WHERE, HAVING, and
+// then the subqueries in FROM.
+func asWritten(r plan.Rel, level int, f outerFunc) {
+	type item struct {
+		rel   plan.Rel
+		level int
+	}
+	var from []item
+	own := func(r plan.Rel, level int) {
+		plan.Exprs(r, func(e expr.Expr) { mapOuterExpr(e, level, f) })
+	}
+	var inFrom, inQuery func(r plan.Rel, level int)
+	inFrom = func(r plan.Rel, level int) {
+		switch r := r.(type) {
+		case *plan.Join:
+			inFrom(r.Left, level)
+			right := level
+			if r.Lateral {
+				right++
+			}
+			inFrom(r.Right, right)
+			own(r, level)
+		case *plan.Filter:
+			inFrom(r.Input, level)
+			own(r, level)
+		default:
+			from = append(from, item{r, level})
+		}
+	}
+	inQuery = func(r plan.Rel, level int) {
+		switch r.(type) {
+		case *plan.Join:
+			inFrom(r, level)
+			return
+		case *plan.Filter:
+			if _, grouped := plan.Input(r).(*plan.Aggregate); !grouped {
+				inFrom(r, level)
+				return
+			}
+			inQuery(plan.Input(r), level)
+			own(r, level)
+			return
+		}
+		own(r, level)
+		plan.Children(r, func(c plan.Rel) { inQuery(c, level) })
+	}
+	inQuery(r, level)
+	for _, i := range from {
+		asWritten(i.rel, i.level, f)
+	}
+}
+
 // deepen makes r usable one scope deeper: its free outer columns skip the new scope.
 func deepen(r plan.Rel) plan.Rel {
 	return mapOuter(r, 0, func(c *expr.OuterColumn, _ int) expr.Expr { return atDepth(c, c.Depth+1) })
