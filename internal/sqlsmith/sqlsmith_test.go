@@ -378,6 +378,9 @@ func TestAgainstPostgreSQL(t *testing.T) {
 		w := &world{t: t, seed: seed + uint64(n), ours: ours, theirs: srv.Conn, counts: &c}
 		w.g = New(rand.New(rand.NewPCG(w.seed, 1)))
 		w.run()
+		if (n+1)%1000 == 0 { // a long run may be cut off
+			t.Logf("after %d worlds: %+v", n+1, c)
+		}
 	}
 	t.Logf("seed %d, %d worlds: %+v", seed, n, c)
 }
