@@ -297,14 +297,15 @@ func (o *optimizer) throughFull(j *plan.Join, preds []expr.Expr, nl int) (left, 
 			}
 			return expr.MapChildren(e, func(e expr.Expr) expr.Expr { return side(e, to) })
 		}
-		onLeft := side(p, func() expr.Expr { return l })
-		only := func(i int) bool { return i == l.Index }
-		if l == nil || !usesOnly(onLeft, only) || mayRaise(p) || !o.on("PushFilterThroughFullJoin") {
+		// A column of one side by itself is not the merged one.
+		const mark = -1
+		only := side(p, func() expr.Expr { return &expr.Column{Index: mark, Typ: l.Typ} })
+		if l == nil || !usesOnly(only, func(i int) bool { return i == mark }) || mayRaise(p) || !o.on("PushFilterThroughFullJoin") {
 			stay = append(stay, p)
 			continue
 		}
 		o.fire("PushFilterThroughFullJoin")
-		left = append(left, onLeft)
+		left = append(left, side(p, func() expr.Expr { return l }))
 		right = append(right, side(p, func() expr.Expr { return &expr.Column{Index: r.Index - nl, Typ: r.Typ, Name: r.Name} }))
 	}
 	return left, right, stay
