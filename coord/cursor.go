@@ -9,17 +9,18 @@ import (
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
 )
 
 // declare runs DECLARE CURSOR.
 func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCursor, params []*expr.Const) error {
-	if !n.Hold && (s.tx == nil || !s.tx.block) {
+	if !n.Hold && !s.inBlock() {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
 	if s.portals[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already exists", n.Name)
 	}
-	c := &portal{name: n.Name, cursor: true, hold: n.Hold, scroll: n.Scroll || !n.NoScroll, tx: s.tx}
+	c := &portal{name: n.Name, cursor: true, hold: n.Hold, scroll: n.Scroll || !n.NoScroll, tx: s.tx, level: s.level()}
 	if n.Subscribe != nil {
 		st := *p.stmt
 		st.Node = n.Subscribe
@@ -42,6 +43,9 @@ func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCur
 	if err != nil {
 		return err
 	}
+	if err := declarable(n, q); err != nil {
+		return err
+	}
 	c.p = q
 	rows, err := s.stream(q.rel, params)
 	if err != nil {
@@ -49,6 +53,39 @@ func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCur
 	}
 	c.rows = rows
 	s.portals[n.Name] = c
+	return nil
+}
+
+// level is the number of savepoints of the open transaction.
+func (s *Session) level() int {
+	if s.tx == nil {
+		return 0
+	}
+	return len(s.tx.saves)
+}
+
+// declarable checks that a cursor can have the query and the options together.
+func declarable(n *parser.DeclareCursor, q *prepared) error {
+	b, _ := q.bound.(*planner.Query)
+	if b != nil && len(b.Steps) > 0 {
+		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
+	}
+	locking := n.Query.Stmt.GetSelectStmt().GetLockingClause()
+	if len(locking) == 0 {
+		return nil
+	}
+	strength := planner.LockWord(locking[0].GetLockingClause().Strength)
+	switch {
+	case n.Hold:
+		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR WITH HOLD ... %s is not supported", strength).
+			WithDetail("Holdable cursors must be READ ONLY.")
+	case n.Scroll:
+		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE SCROLL CURSOR ... %s is not supported", strength).
+			WithDetail("Scrollable cursors must be READ ONLY.")
+	case n.Insensitive:
+		return pgerror.New(pgerror.InvalidCursorDefinition, "DECLARE INSENSITIVE CURSOR ... %s is not valid", strength).
+			WithDetail("Insensitive cursors must be READ ONLY.")
+	}
 	return nil
 }
 
@@ -102,12 +139,16 @@ func (s *Session) fetch(ctx context.Context, n *parser.Fetch, w pgwire.ResultWri
 		}
 		return w.Rows(firstCols(b, len(c.columns())), from, to)
 	}
+	if c.failed {
+		return "", pgerror.New(pgerror.ObjectNotInPrerequisiteState, "portal \"%s\" cannot be run", c.name)
+	}
 	if !n.Move {
 		if err := w.Begin(c.columns()); err != nil {
 			return "", err
 		}
 	}
 	rows, err := c.move(ctx, n, emit)
+	c.failed = err != nil
 	return fmt.Sprintf("%s %d", n.Tag(), rows), err
 }
 

@@ -568,7 +568,7 @@ func (s *Session) relationPath() []string {
 }
 
 func (s *Session) lockTables(ctx context.Context, n *pg.LockStmt) error {
-	if s.tx == nil || !s.tx.block {
+	if !s.inBlock() {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "LOCK TABLE can only be used in transaction blocks")
 	}
 	for _, r := range n.Relations {

@@ -18,6 +18,9 @@ import (
 
 // execute runs an analyzed statement, writes its rows, and returns its tag.
 func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
+	if s.tx != nil && !s.tx.queried {
+		s.tx.queried = !asksNothing(p.stmt.Node)
+	}
 	switch b := p.bound.(type) {
 	case *planner.Query:
 		if len(b.Steps) > 0 {
@@ -49,8 +52,8 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 	case *parser.Explain, *parser.Show, *parser.ShowCreate, *parser.ShowVariable:
 		return s.execInfo(ctx, p, w)
 	case *parser.SetVariable:
-		if n.Local && (s.tx == nil || !s.tx.block) {
-			w.Notice(&pgerror.Error{Severity: "WARNING", Code: pgerror.NoActiveSQLTransaction, Message: "SET LOCAL can only be used in transaction blocks"})
+		if n.Local && !s.inBlock() {
+			warn(w, pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks")
 		}
 		return n.Tag(), s.setVariable(n)
 	case *parser.Subscribe:
@@ -197,130 +200,6 @@ func statementName(st *pg.Node) string {
 	return strings.ToUpper(b.String())
 }
 
-// execTransaction runs BEGIN, COMMIT, ROLLBACK and the savepoint statements.
-func (s *Session) execTransaction(ctx context.Context, n *pg.TransactionStmt, w pgwire.ResultWriter) (string, error) {
-	inBlock := s.tx != nil && s.tx.block
-	warn := func(code, msg string) { w.Notice(&pgerror.Error{Severity: "WARNING", Code: code, Message: msg}) }
-	needBlock := func(what string) error {
-		if !inBlock {
-			return pgerror.New(pgerror.NoActiveSQLTransaction, "%s can only be used in transaction blocks", what)
-		}
-		return nil
-	}
-	switch n.Kind {
-	case pg.TransactionStmtKind_TRANS_STMT_BEGIN, pg.TransactionStmtKind_TRANS_STMT_START:
-		tag := "BEGIN"
-		if n.Kind == pg.TransactionStmtKind_TRANS_STMT_START {
-			tag = "START TRANSACTION"
-		}
-		if inBlock {
-			warn(pgerror.ActiveSQLTransaction, "there is already a transaction in progress")
-			return tag, nil
-		}
-		tx := s.beginTx()
-		tx.block, tx.explicit = true, true
-		return tag, s.transactionModes(tx, n.Options)
-	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
-		if !inBlock {
-			warn(pgerror.NoActiveSQLTransaction, "there is no transaction in progress")
-			return "COMMIT", s.commitTx(ctx)
-		}
-		if s.tx.failed {
-			s.rollbackTx()
-			return "ROLLBACK", s.chain(n)
-		}
-		if err := s.commitTx(ctx); err != nil {
-			return "", err
-		}
-		return "COMMIT", s.chain(n)
-	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
-		if !inBlock {
-			warn(pgerror.NoActiveSQLTransaction, "there is no transaction in progress")
-		}
-		s.rollbackTx()
-		return "ROLLBACK", s.chain(n)
-	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT:
-		if err := needBlock("SAVEPOINT"); err != nil {
-			return "", err
-		}
-		s.savepoint(n.SavepointName)
-		return "SAVEPOINT", nil
-	case pg.TransactionStmtKind_TRANS_STMT_RELEASE:
-		if err := needBlock("RELEASE SAVEPOINT"); err != nil {
-			return "", err
-		}
-		return "RELEASE", s.release(n.SavepointName)
-	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO:
-		if err := needBlock("ROLLBACK TO SAVEPOINT"); err != nil {
-			return "", err
-		}
-		return "ROLLBACK", s.rollbackTo(n.SavepointName)
-	}
-	return "", pgerror.Unsupported("two-phase commit")
-}
-
-// chain starts the next transaction of COMMIT AND CHAIN.
-func (s *Session) chain(n *pg.TransactionStmt) error {
-	if n.Chain {
-		tx := s.beginTx()
-		tx.block, tx.explicit = true, true
-	}
-	return nil
-}
-
-// transactionModes applies ISOLATION LEVEL and READ ONLY.
-func (s *Session) transactionModes(tx *txn, opts []*pg.Node) error {
-	for _, o := range opts {
-		d := o.GetDefElem()
-		if d == nil {
-			continue
-		}
-		v := d.Arg.GetAConst()
-		switch d.Defname {
-		case "transaction_isolation":
-			level := strings.ToLower(v.GetSval().GetSval())
-			tx.repeat = repeatable(level)
-			s.set.vals["transaction_isolation"] = level
-		case "transaction_read_only":
-			tx.readOnly = v.GetIval().GetIval() != 0
-			s.set.vals["transaction_read_only"] = onOff(tx.readOnly)
-		}
-	}
-	return nil
-}
-
-// setTransaction runs SET TRANSACTION and SET SESSION CHARACTERISTICS.
-func (s *Session) setTransaction(n *pg.VariableSetStmt, w pgwire.ResultWriter) error {
-	switch n.Name {
-	case "SESSION CHARACTERISTICS":
-		for _, o := range n.Args {
-			d, v := o.GetDefElem(), o.GetDefElem().GetArg().GetAConst()
-			value := strings.ToLower(v.GetSval().GetSval())
-			if d.Defname != "transaction_isolation" {
-				value = onOff(v.GetIval().GetIval() != 0)
-			}
-			if err := s.set.set("default_"+d.Defname, value, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "TRANSACTION":
-		if s.tx == nil || !s.tx.block {
-			w.Notice(&pgerror.Error{Severity: "WARNING", Code: pgerror.NoActiveSQLTransaction, Message: "SET TRANSACTION can only be used in transaction blocks"})
-			return nil
-		}
-		return s.transactionModes(s.tx, n.Args)
-	}
-	return pgerror.Unsupported("SET " + n.Name)
-}
-
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
-}
-
 // setVariable runs SET and RESET.
 func (s *Session) setVariable(n *parser.SetVariable) error {
 	if n.Reset {
@@ -339,20 +218,6 @@ func (s *Session) setVariable(n *parser.SetVariable) error {
 	value := strings.Join(words, ", ")
 	if strings.EqualFold(n.Name, "datestyle") {
 		value = strings.Join(words, ",")
-	}
-	switch n.Name {
-	case "transaction_isolation", "transaction isolation level", "transaction":
-		if s.tx != nil {
-			s.tx.repeat = repeatable(strings.ToLower(value))
-			s.set.vals["transaction_isolation"] = strings.ToLower(value)
-			return nil
-		}
-	case "transaction_read_only":
-		if b, ok := parseBoolSetting(value); ok && s.tx != nil {
-			s.tx.readOnly = b
-			s.set.vals["transaction_read_only"] = onOff(b)
-			return nil
-		}
 	}
 	return s.set.set(n.Name, value, n.Local)
 }

@@ -61,7 +61,7 @@ func pointOf(rel plan.Rel) *pointRead {
 
 // pointable says whether the session reads nothing but what is published now.
 func (s *Session) pointable() bool {
-	return s.tx == nil || len(s.tx.writes) == 0 && s.tx.ddl == nil && s.tx.pinned == 0 && !s.tx.repeat
+	return s.tx == nil || len(s.tx.writes) == 0 && s.tx.ddl == nil && s.tx.pinned == 0 && !s.tx.repeat()
 }
 
 // runPoint runs a point read. done is false if it takes the general way: the key

@@ -188,7 +188,7 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 	ids := readIDs(rels)
 	// The first read of a transaction that sees one epoch throughout pins it
 	// before it reads, so that the other collections keep it, too.
-	first := !write && s.tx != nil && s.tx.repeat && s.tx.explicit && s.tx.pinned == 0
+	first := !write && s.tx != nil && s.tx.repeat() && s.tx.explicit && s.tx.pinned == 0
 	defer func() {
 		if err != nil && first {
 			s.c.pins.set(s.tx, 0)
@@ -224,7 +224,7 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 		}
 		r, err := s.tryReader(ids, e)
 		if err == nil {
-			if s.tx != nil && s.tx.repeat && s.tx.explicit && s.tx.pinned == 0 {
+			if s.tx != nil && s.tx.repeat() && s.tx.explicit && s.tx.pinned == 0 {
 				s.tx.pinned = e
 				s.c.pins.set(s.tx, e)
 			}
@@ -531,6 +531,8 @@ type portal struct {
 	p      *prepared
 	params []*expr.Const
 	tx     *txn
+	level  int  // savepoints of the transaction when it was made
+	failed bool // it cannot go on after an error
 
 	cursor bool // made by DECLARE
 	hold   bool

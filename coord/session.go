@@ -33,6 +33,7 @@ type Session struct {
 	user    string
 	set     *settings
 	tx      *txn
+	several bool // the running statement is one of several in a query text
 	stmts   map[string]*prepared
 	portals map[string]*portal
 	rules   map[plan.ObjectID]*rules
@@ -253,6 +254,8 @@ func (s *Session) Simple(ctx context.Context, sql string, w pgwire.ResultWriter)
 		if len(stmts) == 0 {
 			return w.Complete("")
 		}
+		s.several = len(stmts) > 1
+		defer func() { s.several = false }()
 		for i := range stmts {
 			p := &prepared{stmt: &stmts[i], sql: stmts[i].SQL()}
 			if err := s.one(ctx, p, i == len(stmts)-1, w); err != nil {
@@ -467,7 +470,7 @@ func (s *Session) Bind(_ context.Context, name, statement string, params []pgwir
 		if old := s.portals[name]; old != nil {
 			old.close()
 		}
-		s.portals[name] = &portal{name: name, p: p, params: consts, tx: s.tx}
+		s.portals[name] = &portal{name: name, p: p, params: consts, tx: s.tx, level: s.level()}
 		return nil
 	})
 }

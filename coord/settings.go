@@ -106,16 +106,15 @@ type settings struct {
 	base   map[string]string // session defaults from startup parameters
 	vals   map[string]string // lower-case name → value
 	undo   []settingUndo     // of the open transaction, oldest first
-	inTx   bool
+	tx     *txn              // the open transaction, nil if there is none
 	onEdit func(name string) // a reported setting has changed
 
 	// What is asked for at every statement, kept by refresh.
-	version   int // counts the changes
-	zone      *time.Location
-	path      []string
-	isolation string // of new transactions
-	readOnly  bool   // new transactions are
-	timeout   time.Duration
+	version int // counts the changes
+	zone    *time.Location
+	path    []string
+	modes   txnModes // of new transactions
+	timeout time.Duration
 }
 
 type settingUndo struct {
@@ -127,7 +126,7 @@ type settingUndo struct {
 
 func newSettings() *settings {
 	s := &settings{base: map[string]string{}, vals: map[string]string{}}
-	for _, name := range []string{"timezone", "search_path", "default_transaction_isolation", "default_transaction_read_only", "statement_timeout"} {
+	for _, name := range []string{"timezone", "search_path", "default_transaction_isolation", "default_transaction_read_only", "default_transaction_deferrable", "statement_timeout"} {
 		s.refresh(name)
 	}
 	return s
@@ -136,17 +135,18 @@ func newSettings() *settings {
 // get is the value of a setting, "" and false if there is none of that name.
 func (s *settings) get(name string) (string, bool) {
 	name = strings.ToLower(name)
+	modes := s.modes
+	if s.tx != nil {
+		modes = s.tx.txnModes
+	}
+	if v, ok := modes.mode(name); ok {
+		return v, true
+	}
 	if v, ok := s.vals[name]; ok {
 		return v, true
 	}
 	if v, ok := s.base[name]; ok {
 		return v, true
-	}
-	switch name { // of a transaction that did not say
-	case "transaction_isolation":
-		return s.isolation, true
-	case "transaction_read_only":
-		return onOff(s.readOnly), true
 	}
 	if d := settingIndex[name]; d != nil {
 		return d.def, true
@@ -188,6 +188,12 @@ func (s *settings) set(name, value string, local bool) error {
 		}
 		value = v
 	}
+	if _, ok := s.modes.mode(name); ok {
+		if s.tx == nil {
+			return nil
+		}
+		return s.tx.setMode(name, value)
+	}
 	s.put(name, value, local)
 	return nil
 }
@@ -211,7 +217,7 @@ func foreignSetting(name string) bool {
 }
 
 func (s *settings) put(name, value string, local bool) {
-	if s.inTx {
+	if s.tx != nil {
 		old, had := s.vals[name]
 		s.undo = append(s.undo, settingUndo{name, old, had, local})
 	} else if local {
@@ -241,13 +247,16 @@ func (s *settings) reset(name string) error {
 	if d != nil && d.kind == settingReadOnly {
 		return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", d.name)
 	}
+	if v, ok := s.modes.mode(name); ok {
+		return s.set(name, v, false)
+	}
 	s.unset(name)
 	return nil
 }
 
 func (s *settings) unset(name string) {
 	if old, had := s.vals[name]; had {
-		if s.inTx {
+		if s.tx != nil {
 			s.undo = append(s.undo, settingUndo{name, old, true, false})
 		}
 		delete(s.vals, name)
@@ -257,10 +266,10 @@ func (s *settings) unset(name string) {
 
 // begin and end bracket a transaction: a rollback undoes every SET in it, a
 // commit only the local ones.
-func (s *settings) begin() { s.inTx, s.undo = true, s.undo[:0] }
+func (s *settings) begin(tx *txn) { s.tx, s.undo = tx, s.undo[:0] }
 
 func (s *settings) end(commit bool) {
-	s.inTx = false
+	s.tx = nil
 	s.rollbackTo(0, commit)
 }
 
@@ -297,9 +306,11 @@ func (s *settings) refresh(name string) {
 		v, _ := s.get(name)
 		s.path = parsePath(v)
 	case "default_transaction_isolation":
-		s.isolation, _ = s.get(name)
+		s.modes.isolation, _ = s.get(name)
 	case "default_transaction_read_only":
-		s.readOnly = s.bool(name)
+		s.modes.readOnly = s.bool(name)
+	case "default_transaction_deferrable":
+		s.modes.deferrable = s.bool(name)
 	case "statement_timeout":
 		s.timeout = s.duration(name)
 	}

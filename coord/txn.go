@@ -19,11 +19,11 @@ type txn struct {
 	explicit bool // BEGIN was said, or several statements came in one query
 	block    bool // BEGIN was said: ReadyForQuery shows T or E
 	failed   bool
-	readOnly bool
+	queried  bool // something was asked that reads, or changes, what is stored
+	txnModes
 	// pinned is the epoch that every read of the transaction sees; 0 if each
 	// statement reads the newest one.
 	pinned dataflow.Epoch
-	repeat bool // isolation above read committed: pin at the first read
 	locks  []plan.ObjectID
 	writes []tableWrite // in order
 	ddl    *ddlState
@@ -51,6 +51,7 @@ type savepoint struct {
 	later  []laterCheck // checks put off
 	// constraints is what SET CONSTRAINTS had said.
 	constraints map[string]bool
+	readOnly    bool
 	set         int // length of the settings' undo list
 	ddl         int // length of the catalog changes
 	cat         *catalog.Snapshot
@@ -129,14 +130,9 @@ func (s *Session) beginTx() *txn {
 	if s.tx != nil {
 		return s.tx
 	}
-	s.tx = &txn{started: s.c.opts.Now(), readOnly: s.set.readOnly, repeat: repeatable(s.set.isolation)}
-	s.set.begin()
+	s.tx = &txn{started: s.c.opts.Now(), txnModes: s.set.modes}
+	s.set.begin(s.tx)
 	return s.tx
-}
-
-// repeatable says whether every statement of a transaction sees one epoch.
-func repeatable(isolation string) bool {
-	return isolation == "repeatable read" || isolation == "serializable" || isolation == "strict serializable"
 }
 
 // commitTx ends the transaction: all that it wrote enters at one epoch and is
@@ -218,8 +214,6 @@ func (s *Session) finishTx(tx *txn, commit bool) {
 		}
 		<-s.c.ddl
 	}
-	delete(s.set.vals, "transaction_isolation")
-	delete(s.set.vals, "transaction_read_only")
 	s.set.end(commit)
 	for name, p := range s.portals {
 		if p.cursor && p.hold && commit {
@@ -265,7 +259,8 @@ func (d *ddlState) apply(changes ...catalog.Change) {
 // savepoint statements.
 
 func (s *Session) savepoint(name string) {
-	sp := savepoint{name: name, writes: len(s.tx.writes), later: slices.Clip(s.tx.later), constraints: maps.Clone(s.tx.constraints), set: len(s.set.undo)}
+	sp := savepoint{name: name, writes: len(s.tx.writes), later: slices.Clip(s.tx.later),
+		constraints: maps.Clone(s.tx.constraints), readOnly: s.tx.readOnly, set: len(s.set.undo)}
 	if s.tx.ddl != nil {
 		sp.ddl, sp.cat = len(s.tx.ddl.changes), s.tx.ddl.cat
 		sp.rebuilt, sp.sequences = maps.Clone(s.tx.ddl.rebuilt), maps.Clone(s.tx.ddl.sequences)
@@ -291,7 +286,11 @@ func (s *Session) release(name string) error {
 	if i < 0 {
 		return noSavepoint(name)
 	}
+	s.tx.readOnly = s.tx.saves[i].readOnly
 	s.tx.saves = s.tx.saves[:i]
+	for _, p := range s.portals {
+		p.level = min(p.level, i)
+	}
 	return nil
 }
 
@@ -302,6 +301,13 @@ func (s *Session) rollbackTo(name string) error {
 	}
 	sp := s.tx.saves[i]
 	s.tx.saves = s.tx.saves[:i+1]
+	s.tx.readOnly = sp.readOnly
+	for name, p := range s.portals {
+		if p.tx == s.tx && p.level > i && (p.cursor || p.rows != nil) {
+			p.close()
+			delete(s.portals, name)
+		}
+	}
 	if sp.writesKept != nil {
 		s.tx.writes, s.tx.keyed = sp.writesKept, nil
 	} else {

@@ -619,6 +619,8 @@ type DeclareCursor struct {
 	Hold      bool
 	Scroll    bool
 	NoScroll  bool
+	// Insensitive cursors see nothing that comes after them: all are.
+	Insensitive bool
 	// Subscription and Since are of RisingWave's SUBSCRIPTION CURSOR.
 	Subscription *Name
 	Since        *Expr

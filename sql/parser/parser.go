@@ -88,9 +88,12 @@ func Position(text string, offset int) int {
 // words belong to it, by PostgreSQL's if they don't or it cannot. If neither
 // can, the error of the one that understood more of the statement is told.
 func parsePiece(text string, p piece) (Node, error) {
-	own, known, ownErr := parseOwn(text, p)
+	own, known, final, ownErr := parseOwn(text, p)
 	if own != nil && ownErr == nil {
 		return own, nil
+	}
+	if final {
+		return nil, ownErr
 	}
 	stmt, err := parsePostgres(text, p.start, p.whole)
 	if err == nil {
@@ -111,30 +114,30 @@ func parsePiece(text string, p piece) (Node, error) {
 func asError(err error) *pgerror.Error { return pgerror.As(err) }
 
 // parseOwn parses a statement by this package's grammar. known says that its
-// first words belong to it.
-func parseOwn(text string, p piece) (n Node, known bool, _ *pgerror.Error) {
+// first words belong to it, final that what is wrong with it is not its grammar.
+func parseOwn(text string, p piece) (n Node, known, final bool, _ *pgerror.Error) {
 	l := lexer{text: text[:p.whole], pos: p.start}
 	first := l.next()
 	if first.kind != tokWord {
-		return nil, false, nil
+		return nil, false, false, nil
 	}
 	f := ownStatements[first.val]
 	if f == nil {
-		return nil, false, nil
+		return nil, false, false, nil
 	}
 	s := newStream(text, p)
 	n = f(s)
 	if s.err != nil {
-		return nil, true, s.err
+		return nil, true, s.final, s.err
 	}
 	if n == nil {
-		return nil, false, nil
+		return nil, false, false, nil
 	}
 	if !s.eof() {
 		s.unexpected()
-		return nil, true, s.err
+		return nil, true, s.final, s.err
 	}
-	return n, true, nil
+	return n, true, false, nil
 }
 
 // ownStatements are the first words of the statements that this package

@@ -19,6 +19,9 @@ type stream struct {
 	i    int
 	end  int // offset after the last token of the statement
 	err  *pgerror.Error
+	// final says that PostgreSQL's grammar would take the statement, and the error
+	// is of its meaning.
+	final bool
 }
 
 func newStream(text string, p piece) *stream {
@@ -55,6 +58,14 @@ func (s *stream) fail(e *pgerror.Error) {
 		s.err = e
 	}
 	s.i = len(s.toks) - 1
+}
+
+// refuse is the error of a statement whose grammar is right.
+func (s *stream) refuse(e *pgerror.Error) {
+	if s.err == nil {
+		s.final = true
+		s.fail(e)
+	}
 }
 
 // unexpected is the syntax error at the next token.
@@ -330,8 +341,13 @@ func (s *stream) queryUntil(end int) Query {
 		return Query{}
 	}
 	sel := stmt.GetSelectStmt()
-	if sel == nil || sel.IntoClause != nil {
+	if sel == nil {
 		s.fail(syntaxErrorAt(s.text, start))
+		return Query{}
+	}
+	if into := sel.IntoClause; into != nil {
+		at := base + int(into.GetRel().GetLocation())
+		s.refuse(pgerror.New(pgerror.SyntaxError, "SELECT ... INTO is not allowed here").At(Position(s.text, at)))
 		return Query{}
 	}
 	return Query{Stmt: stmt, Base: base, SQL: sql}

@@ -1,6 +1,10 @@
 package parser
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
 
 // subscribe parses what follows SUBSCRIBE or TAIL up to token end.
 func (s *stream) subscribe(end int) *Subscribe {
@@ -84,11 +88,15 @@ func (s *stream) declare() Node {
 		}
 		return n
 	}
+	asensitive := false
 	for !s.is("cursor") && s.err == nil {
 		switch {
 		case s.accept("binary"):
 			n.Binary = true
-		case s.accept("insensitive"), s.accept("asensitive"):
+		case s.accept("insensitive"):
+			n.Insensitive = true
+		case s.accept("asensitive"):
+			asensitive = true
 		case s.accept("scroll"):
 			n.Scroll = true
 		case s.accept("no", "scroll"):
@@ -98,6 +106,11 @@ func (s *stream) declare() Node {
 		}
 	}
 	s.expect("cursor")
+	if n.Scroll && n.NoScroll {
+		s.refuse(pgerror.New(pgerror.InvalidCursorDefinition, "cannot specify both SCROLL and NO SCROLL"))
+	} else if n.Insensitive && asensitive {
+		s.refuse(pgerror.New(pgerror.InvalidCursorDefinition, "cannot specify both ASENSITIVE and INSENSITIVE"))
+	}
 	if s.accept("with", "hold") {
 		n.Hold = true
 	} else {

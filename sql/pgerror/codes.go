@@ -80,6 +80,7 @@ const (
 	DuplicateColumn               = "42701"
 	AmbiguousColumn               = "42702"
 	UndefinedColumn               = "42703"
+	InvalidCursorDefinition       = "42P11"
 	UndefinedObject               = "42704"
 	DuplicateObject               = "42710"
 	DuplicateAlias                = "42712"

@@ -13,7 +13,7 @@ func (sel *selectState) locking() error {
 	s := sel.stmt
 	for _, n := range s.LockingClause {
 		l := n.GetLockingClause()
-		word := lockWord(l.Strength)
+		word := LockWord(l.Strength)
 		refuse := func(what string) error {
 			return pgerror.New(pgerror.FeatureNotSupported, "%s is not allowed with %s", word, what)
 		}
@@ -48,12 +48,13 @@ func (sel *selectState) locking() error {
 // lockingOf refuses FOR UPDATE of what has no rows of tables.
 func lockingOf(s *pg.SelectStmt, format string) error {
 	for _, n := range s.LockingClause {
-		return pgerror.New(pgerror.FeatureNotSupported, format, lockWord(n.GetLockingClause().Strength))
+		return pgerror.New(pgerror.FeatureNotSupported, format, LockWord(n.GetLockingClause().Strength))
 	}
 	return nil
 }
 
-func lockWord(s pg.LockClauseStrength) string {
+// LockWord is how a row lock is written.
+func LockWord(s pg.LockClauseStrength) string {
 	switch s {
 	case pg.LockClauseStrength_LCS_FORKEYSHARE:
 		return "FOR KEY SHARE"
