@@ -1,7 +1,6 @@
 package coord
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/catalog"
-	"github.com/streamdb/streamdb/columnar"
-	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/pgwire"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
@@ -488,57 +485,4 @@ func (n *newTable) put() {
 			n.d.apply(catalog.Change{Put: &nu})
 		}
 	}
-}
-
-// createTableAs runs CREATE TABLE AS and SELECT INTO: the table and its rows
-// enter at one epoch.
-func (s *Session) createTableAs(ctx context.Context, d *ddlState, p *prepared, n *parser.CreateTableAs, w pgwire.ResultWriter) (string, error) {
-	schema, exists, err := s.targetIn(d, catalog.KindTable, n.Name, n.Temp)
-	if err != nil {
-		return "", err
-	}
-	if skip, err := taken(exists, n.IfNotExists, w); skip || err != nil {
-		return "CREATE TABLE AS", err
-	}
-	q, err := planner.BindQuery(s.bindContext(nil), p.stmt.Text, &n.Query)
-	if err != nil {
-		return "", err
-	}
-	if len(n.Columns) > len(q.Columns) {
-		return "", pgerror.New(pgerror.SyntaxError, "too many column names were specified")
-	}
-	cols, err := viewColumns(q, n.Columns)
-	if err != nil {
-		return "", err
-	}
-	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindTable, Columns: cols,
-		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit}
-	for i := range o.Columns {
-		o.Columns[i].NotNull = false
-	}
-	s.onCommit = s.onCommit || n.OnCommit != ""
-	o.SQL = tableSQL(d.cat, o)
-	if o, err = s.c.newObject(o); err != nil {
-		return "", err
-	}
-	rows := 0
-	if !n.WithNoData {
-		rel, err := planner.Optimize(q.Rel, s.optimizeOptions())
-		if err != nil {
-			return "", err
-		}
-		width := len(cols)
-		if err := s.runQuery(ctx, rel, nil, true, func(b *columnar.Batch) error {
-			rows += b.N
-			s.tx.write(o.ID, &dataflow.Delta{Batch: *firstCols(b, width)})
-			return nil
-		}); err != nil {
-			return "", err
-		}
-	}
-	d.apply(catalog.Change{Put: o})
-	if n.WithNoData {
-		return "CREATE TABLE AS", nil
-	}
-	return fmt.Sprintf("SELECT %d", rows), nil
 }

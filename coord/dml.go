@@ -164,28 +164,34 @@ func (s *Session) execWrite(ctx context.Context, p *prepared, b *planner.Write, 
 	return tag + " " + strconv.Itoa(n), nil
 }
 
-// execWritingQuery runs a SELECT whose WITH changes tables.
+// execWritingQuery runs a query with WITH queries that change tables.
 func (s *Session) execWritingQuery(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
-	writes, queries := stepWrites(q.Steps)
-	run, err := s.newWriteRun(ctx, writes, append(queries, p.rel), params)
+	rows, err := s.writingRows(ctx, p, q, params)
 	if err != nil {
-		return "", err
-	}
-	defer run.reader.close()
-	if err := run.steps(q.Steps); err != nil {
-		return "", err
-	}
-	rows, err := run.query(p.rel)
-	if err != nil {
-		return "", err
-	}
-	if err := run.references(); err != nil {
 		return "", err
 	}
 	if err := w.Begin(p.columns); err != nil {
 		return "", err
 	}
-	return "SELECT " + strconv.Itoa(rows.N), w.Rows(firstCols(rows, len(p.columns)), 0, rows.N)
+	return selectTag(rows.N), w.Rows(firstCols(rows, len(p.columns)), 0, rows.N)
+}
+
+// writingRows runs the WITH queries of a query that change tables, and the query.
+func (s *Session) writingRows(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const) (*columnar.Batch, error) {
+	writes, queries := stepWrites(q.Steps)
+	run, err := s.newWriteRun(ctx, writes, append(queries, p.rel), params)
+	if err != nil {
+		return nil, err
+	}
+	defer run.reader.close()
+	if err := run.steps(q.Steps); err != nil {
+		return nil, err
+	}
+	rows, err := run.query(p.rel)
+	if err != nil {
+		return nil, err
+	}
+	return rows, run.references()
 }
 
 // steps runs the WITH queries of the statement and keeps what they return.

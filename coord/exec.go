@@ -131,7 +131,7 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 	case st.GetPrepareStmt() != nil:
 		return "PREPARE", s.execPrepare(p, st.GetPrepareStmt())
 	case st.GetExecuteStmt() != nil:
-		return s.execExecute(ctx, st.GetExecuteStmt(), w)
+		return s.execExecute(ctx, p, st.GetExecuteStmt(), w)
 	case st.GetDeallocateStmt() != nil:
 		return s.deallocate(st.GetDeallocateStmt())
 	case st.GetDiscardStmt() != nil:
@@ -280,32 +280,39 @@ func innerStatement(outer *parser.Statement, n *pg.Node) (*parser.Statement, err
 }
 
 // execExecute runs SQL's EXECUTE.
-func (s *Session) execExecute(ctx context.Context, n *pg.ExecuteStmt, w pgwire.ResultWriter) (string, error) {
+func (s *Session) execExecute(ctx context.Context, p *prepared, n *pg.ExecuteStmt, w pgwire.ResultWriter) (string, error) {
+	q, params, err := s.executed(p.stmt.Text, n, p.stmt.Node.(*parser.Postgres).Base)
+	if err != nil || q.stmt == nil {
+		return "", err
+	}
+	return s.execute(ctx, q, params, w)
+}
+
+// executed is the prepared statement that EXECUTE names, and its parameters; the
+// locations in EXECUTE count from base in text.
+func (s *Session) executed(text string, n *pg.ExecuteStmt, base int) (*prepared, []*expr.Const, error) {
 	q, err := s.statement(n.Name)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	if err := s.refresh(q); err != nil {
-		return "", err
-	}
-	if q.stmt == nil {
-		return "", nil
+		return nil, nil, err
 	}
 	if len(n.Params) != len(q.params) {
-		return "", pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement \"%s\"", n.Name).
+		return nil, nil, pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement \"%s\"", n.Name).
 			WithDetail("Expected %d parameters but got %d.", len(q.params), len(n.Params))
 	}
 	consts := make([]*expr.Const, len(n.Params))
 	for i, a := range n.Params {
-		e, err := planner.BindExpr(s.bindContext(nil), "", &parser.Expr{Node: a}, nil, "EXECUTE parameters", q.params[i])
+		e, err := planner.BindExpr(s.bindContext(nil), text, &parser.Expr{Node: a, Base: base}, nil, "EXECUTE parameters", q.params[i])
 		if err != nil {
-			return "", err
+			return nil, nil, err
 		}
 		if consts[i], err = expr.EvalConst(e, s.exprContext()); err != nil {
-			return "", err
+			return nil, nil, err
 		}
 	}
-	return s.execute(ctx, q, consts, w)
+	return q, consts, nil
 }
 
 func (s *Session) deallocate(n *pg.DeallocateStmt) (string, error) {

@@ -193,13 +193,13 @@ type Like struct {
 	Including map[string]bool
 }
 
-// CreateTableAs is CREATE TABLE … AS query and SELECT … INTO.
+// CreateTableAs is CREATE TABLE … AS query or EXECUTE, and SELECT … INTO.
 type CreateTableAs struct {
 	Name        Name
 	IfNotExists bool
 	Temp        bool
 	Columns     []string
-	Query       Query
+	Query       Query // or an ExecuteStmt
 	WithNoData  bool
 	OnCommit    string
 	With        []Option
@@ -656,13 +656,15 @@ type CloseCursor struct{ Name string }
 // "decorrelated", "locally optimized", "optimized", "physical", "timestamp",
 // "filter pushdown", "query".
 type Explain struct {
-	Stage     string
-	Plan      bool
-	Format    string // "", "text", "json", …
-	Analyze   bool
-	Verbose   bool
-	Options   []Option // whatever else was in parentheses or after WITH
-	Statement *Statement
+	Stage   string
+	Plan    bool
+	Format  string // "", "text", "json", …
+	Analyze bool
+	Verbose bool
+	Options []Option // whatever else was in parentheses or after WITH
+	// needsAnalyze is an option that ANALYZE must be said with.
+	needsAnalyze string
+	Statement    *Statement
 	// View is EXPLAIN … FOR [MATERIALIZED] VIEW | INDEX n (a plan that exists).
 	ViewKind ObjectKind
 	View     *Name

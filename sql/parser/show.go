@@ -2,8 +2,11 @@ package parser
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // showKinds are the kinds of objects that SHOW lists, by spelling.
@@ -234,7 +237,10 @@ func (s *stream) explain() Node {
 	n := &Explain{}
 	if s.isOp("(") && !s.parenIsQuery() {
 		for _, o := range s.copyOptionList() {
-			n.option(o)
+			s.explainOption(n, o)
+		}
+		if o := n.needsAnalyze; o != "" && !n.Analyze {
+			s.refuse(pgerror.New(pgerror.InvalidParameterValue, "EXPLAIN option %s requires ANALYZE", o))
 		}
 	}
 	for _, st := range explainStages {
@@ -284,20 +290,53 @@ func (s *stream) parenIsQuery() bool {
 	return false
 }
 
-func (n *Explain) option(o Option) {
-	off := o.Value.Kind != ValueNone && strings.Contains(" false off 0 ", " "+strings.ToLower(o.Value.Text)+" ")
+// explainOptions are those of PostgreSQL and of related systems that change
+// nothing in what is shown here.
+var explainOptions = []string{"costs", "settings", "generic_plan", "buffers", "serialize", "wal", "timing", "summary",
+	"memory", "trace", "types", "distsql", "backfill", "verbose", "analyze"}
+
+func (s *stream) explainOption(n *Explain, o Option) {
+	text := strings.ToLower(o.Value.Text)
+	on, known := true, true
+	switch {
+	case o.Value.Kind == ValueNone, text == "true", text == "on", text == "1":
+	case text == "false", text == "off", text == "0":
+		on = false
+	default:
+		known = false
+	}
 	switch o.Name {
 	case "format":
-		n.Format = strings.ToLower(o.Value.Text)
-	case "analyze":
-		n.Analyze = !off
-	case "verbose":
-		n.Verbose = !off
+		switch n.Format = text; text {
+		case "text", "json", "yaml", "xml":
+		default:
+			s.refuse(pgerror.New(pgerror.InvalidParameterValue, "unrecognized value for EXPLAIN option \"format\": \"%s\"", text).At(o.Pos))
+		}
+		return
 	case "logical", "physical":
 		n.Stage = o.Name
-	default:
-		n.Options = append(n.Options, o)
+		return
+	case "serialize":
+		known = true
 	}
+	if !slices.Contains(explainOptions, o.Name) {
+		s.refuse(pgerror.New(pgerror.SyntaxError, "unrecognized EXPLAIN option \"%s\"", o.Name).At(o.Pos))
+	} else if !known {
+		s.refuse(pgerror.New(pgerror.SyntaxError, "%s requires a Boolean value", o.Name))
+	}
+	switch o.Name {
+	case "analyze":
+		n.Analyze = on
+		return
+	case "verbose":
+		n.Verbose = on
+		return
+	case "wal", "timing", "serialize":
+		if on && o.Value.Text != "none" {
+			n.needsAnalyze = strings.ToUpper(o.Name)
+		}
+	}
+	n.Options = append(n.Options, o)
 }
 
 func (s *stream) explainStatement(n *Explain) {

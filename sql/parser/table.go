@@ -147,7 +147,12 @@ func (s *stream) tableAs(t *CreateTable, cols []string, with []Option) Node {
 	} else if cut := s.tail("with", "data"); cut >= 0 {
 		end = cut
 	}
-	n.Query = s.queryUntil(end)
+	if s.is("execute") {
+		n.Query.SQL = s.text[s.peek().start:s.toks[end-1].end]
+		n.Query.Stmt, n.Query.Base = s.embed("", end, "")
+	} else {
+		n.Query = s.queryUntil(end)
+	}
 	if s.err == nil {
 		s.i = len(s.toks) - 1
 	}
