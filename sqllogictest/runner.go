@@ -71,14 +71,11 @@ func (f *fileRunner) run() {
 	if f.opt.AsView != ViewNone {
 		f.views = planViews(f, records)
 	}
-	for i, r := range records {
+	for _, r := range records {
 		if f.halted || f.stop || f.ctx.Err() != nil {
 			break
 		}
 		f.record(r)
-		if f.views != nil && !f.stop {
-			f.views.after(i)
-		}
 	}
 	f.drain()
 	if err != nil && !f.halted && !f.stop {
@@ -87,6 +84,9 @@ func (f *fileRunner) run() {
 	f.reset()
 	for _, c := range f.conns {
 		c.close()
+	}
+	if f.views != nil {
+		f.views.run()
 	}
 	if f.opt.Update && f.ctx.Err() == nil {
 		f.update()
@@ -240,7 +240,7 @@ func (f *fileRunner) statement(r *record) {
 		}
 	}
 	sql := f.text(r)
-	if r.conn != "" || r.tries > 1 || mayCopy(sql) || f.views.wants(r) {
+	if r.conn != "" || r.tries > 1 || mayCopy(sql) {
 		if f.drain() {
 			f.alone(r, sql)
 		}
@@ -347,14 +347,11 @@ func (f *fileRunner) resend() {
 	}
 }
 
-// alone runs a record by itself, with its retries and views.
+// alone runs a record by itself, with its retries.
 func (f *fileRunner) alone(r *record, sql string) {
 	for try := 1; ; try++ {
 		err := f.execute(r, sql)
 		v := f.judge(r, err)
-		if v == nil && f.views.wants(r) && f.res.err == nil {
-			v = f.views.check(r, sql)
-		}
 		if v == nil || v.skip || try >= r.tries || f.down != nil || f.ctx.Err() != nil {
 			f.settle(r, v)
 			return
@@ -384,6 +381,9 @@ func (f *fileRunner) settle(r *record, v *verdict) {
 		f.counts(r).Pass++
 	case v == nil:
 		f.counts(r).Pass++
+		if f.views != nil {
+			f.views.passed[r] = true
+		}
 	case v.skip:
 		f.skip(r)
 	default:

@@ -104,6 +104,8 @@ type Options struct {
 	PlainView bool    // CREATE VIEW instead of CREATE MATERIALIZED VIEW
 	Sample    float64 // share of the queries that AsView takes; 0 means all
 	Seed      uint64
+	// ViewRound is how many queries have views at a time; 0 means 200.
+	ViewRound int
 
 	// Keep bounds the failures kept of a file; 0 means 50.
 	Keep int
@@ -207,6 +209,9 @@ func (o *Options) defaults() error {
 	if o.Sample == 0 {
 		o.Sample = 1
 	}
+	if o.ViewRound <= 0 {
+		o.ViewRound = 200
+	}
 	if o.Keep <= 0 {
 		o.Keep = 50
 	}
@@ -217,7 +222,7 @@ func (o *Options) defaults() error {
 	}
 	switch {
 	case o.Open != nil && o.DSN == "":
-		o.Isolation, o.KeepState = IsolationShared, true // a server of its own
+		o.Isolation, o.KeepState = IsolationShared, o.KeepState || o.AsView == ViewNone // a server of its own
 	case o.Isolation == IsolationAuto && o.Parallel > 1:
 		o.Isolation = IsolationDatabase
 	case o.Isolation == IsolationAuto:

@@ -13,47 +13,64 @@ import (
 // viewPlan checks sampled queries through views: what a view over the query
 // gives must be what the query gives.
 //
-// A view "after" is made where the query stands. A view "before" is made right
-// behind the last DDL statement in front of the query, so that all the data
-// which came in between reaches it as changes; it is dropped when the query has
-// been checked, so that it never stands in the way of later DDL.
+// It does so in rounds, when the script has been run as it is: a round makes
+// views of some of the queries only, so that a change of a table has only so
+// many views to reach. For each the script is run again from its start, without
+// the queries. A view "before" is made right behind the last DDL statement in
+// front of its query, so that all the data which came in between reaches it as
+// changes; a view "after" is made where the query stands. Both are dropped
+// before the next DDL statement, so that they never stand in its way.
 type viewPlan struct {
 	f       *fileRunner
-	sampled map[*record]bool
-	due     map[int][]*record // by the index of the record behind which to make them
-	made    map[*record]error // of views "before": how that went
-	ids     map[*record]int
+	records []*record // up to the end of what is run
+	queries map[*record]bool
+	rounds  [][]int // of sampled queries, as indexes of records
+	due     map[int][]int
+	passed  map[*record]bool
 }
 
 var (
 	ddlStatement = regexp.MustCompile(`(?i)^\s*(create|alter|drop|truncate|begin|start|commit|rollback|set|end)\b`)
 	viewable     = regexp.MustCompile(`(?i)^[\s(]*(select|with|values|table)\b`)
+	hasEffects   = regexp.MustCompile(`(?i)\b(nextval|setval|set_config)\s*\(|^[\s(]*with\b.*\b(insert|update|delete|merge)\b|\bfor\s+update\b|\binto\b`)
 )
 
 func planViews(f *fileRunner, records []*record) *viewPlan {
-	p := &viewPlan{f: f, sampled: map[*record]bool{}, due: map[int][]*record{}, made: map[*record]error{}, ids: map[*record]int{}}
+	p := &viewPlan{f: f, queries: map[*record]bool{}, due: map[int][]int{}, passed: map[*record]bool{}}
 	lastDDL, n := -1, 0
+	var round []int
 	for i, r := range records {
 		if r.counted() {
 			n++
 		}
-		if f.opt.MaxRecords > 0 && n > f.opt.MaxRecords {
+		applies := f.applies(r)
+		if f.opt.MaxRecords > 0 && n > f.opt.MaxRecords || applies && r.kind == kindHalt {
 			break
 		}
-		if !f.applies(r) {
+		p.records = records[:i+1]
+		if !applies {
 			continue
 		}
 		if r.kind == kindStatement && ddlStatement.MatchString(r.sql) {
 			lastDDL = i
 		}
-		if r.kind != kindQuery || r.wantError || r.conn != "" || !viewable.MatchString(r.sql) || !p.inSample(r) {
+		if r.kind != kindQuery || r.wantError || r.conn != "" || !viewable.MatchString(r.sql) || hasEffects.MatchString(r.sql) {
 			continue
 		}
-		p.sampled[r] = true
-		p.ids[r] = len(p.ids) + 1
-		if f.opt.AsView&ViewBefore != 0 && lastDDL >= 0 {
-			p.due[lastDDL] = append(p.due[lastDDL], r)
+		p.queries[r] = true
+		if !p.inSample(r) {
+			continue
 		}
+		if f.opt.AsView&ViewBefore != 0 && lastDDL >= 0 {
+			p.due[lastDDL] = append(p.due[lastDDL], i)
+		}
+		if round = append(round, i); len(round) == f.opt.ViewRound {
+			p.rounds = append(p.rounds, round)
+			round = nil
+		}
+	}
+	if len(round) > 0 {
+		p.rounds = append(p.rounds, round)
 	}
 	return p
 }
@@ -76,103 +93,252 @@ func (p *viewPlan) inSample(r *record) bool {
 	return float64(x%1_000_003)/1_000_003 < p.f.opt.Sample
 }
 
-func (p *viewPlan) wants(r *record) bool { return p != nil && p.sampled[r] }
-
-// after makes the views that are due behind record i.
-func (p *viewPlan) after(i int) {
-	for _, r := range p.due[i] {
-		if !p.f.drain() {
+// run runs the rounds.
+func (p *viewPlan) run() {
+	for _, round := range p.rounds {
+		if p.f.stop || p.f.down != nil || p.f.ctx.Err() != nil {
 			return
 		}
-		p.made[r] = p.create(p.name(r, "before"), p.f.text(r), len(r.types))
+		p.round(round)
 	}
 }
 
-func (p *viewPlan) name(r *record, when string) string {
-	return "slt_view_" + when + "_" + strconv.Itoa(p.ids[r])
+// viewRound is one run of the script with the views of some of its queries.
+type viewRound struct {
+	p     *viewPlan
+	f     *fileRunner // with a report of its own
+	views []*view     // that are there
+	block []*view     // whose queries stand where the script is
 }
 
-func (p *viewPlan) kind() string {
-	if p.f.opt.PlainView {
+// view is one of a query, under test.
+type view struct {
+	r    *record
+	when string
+	name string
+	made error
+	want []string // sorted rows of the query itself
+	none bool     // the query has no answer to compare with
+}
+
+func (p *viewPlan) round(queries []int) {
+	opt := *p.f.opt
+	opt.AsView, opt.Update, opt.KeepState, opt.FailFast, opt.MaxRecords = ViewNone, false, false, false, 0
+	w := &viewRound{p: p, f: newFileRunner(p.f.ctx, &opt, p.f.script, p.f.dsn, &FileRun{Files: map[string]*FileCounts{}})}
+	w.f.schema = p.f.schema
+	first, last := queries[0], queries[len(queries)-1]
+	before := map[int]*view{}
+	for i, r := range p.records[:last+1] {
+		if p.f.stop || w.f.halted || p.f.ctx.Err() != nil {
+			break
+		}
+		if p.queries[r] {
+			if i >= first && slices.Contains(queries, i) {
+				w.queue(r, i, before[i])
+			}
+			continue
+		}
+		w.check()
+		if r.kind == kindStatement && ddlStatement.MatchString(r.sql) {
+			w.drop()
+		}
+		w.f.record(r)
+		w.makeBefore(i, first, last, before)
+	}
+	w.check()
+	w.drop()
+	w.f.drain()
+	w.f.reset()
+	p.f.report.Left = append(p.f.report.Left, w.f.report.Left...)
+	for _, c := range w.f.conns {
+		c.close()
+	}
+}
+
+// queue puts a query's views into the block that is checked next.
+func (w *viewRound) queue(r *record, i int, before *view) {
+	if before != nil {
+		w.block = append(w.block, before)
+	}
+	if w.p.f.opt.AsView&ViewAfter != 0 {
+		w.block = append(w.block, &view{r: r, when: "after", name: "slt_view_after_" + strconv.Itoa(i)})
+	}
+}
+
+// makeBefore makes the views of the round's queries that are due behind record i.
+func (w *viewRound) makeBefore(i, first, last int, before map[int]*view) {
+	var vs []*view
+	for _, q := range w.p.due[i] {
+		if q >= first && q <= last {
+			before[q] = &view{r: w.p.records[q], when: "before", name: "slt_view_before_" + strconv.Itoa(q)}
+			vs = append(vs, before[q])
+		}
+	}
+	if len(vs) > 0 && w.f.drain() {
+		w.create(vs)
+	}
+}
+
+// check compares the block's views with their queries.
+func (w *viewRound) check() {
+	if len(w.block) == 0 || !w.f.drain() {
+		return
+	}
+	block := w.block
+	w.block = nil
+	var vs []*view
+	for _, v := range block {
+		if v.when == "after" {
+			vs = append(vs, v)
+		}
+	}
+	w.create(vs)
+	w.each(block, func(v *view) string { return w.f.text(v.r) }, func(v *view, err error) {
+		if v.none = err != nil || w.f.res.err != nil; !v.none {
+			v.want = w.rows()
+		}
+	})
+	var made []*view
+	for _, v := range block {
+		if e := (*serverError)(nil); v.none || errors.As(v.made, &e) && e.code == "0A000" {
+			continue // there is nothing to compare with, or such a view cannot be had
+		}
+		if v.made != nil {
+			w.fail(v, &verdict{reason: "cannot make a view " + v.when + ": " + v.made.Error()})
+			continue
+		}
+		made = append(made, v)
+	}
+	w.each(made, func(v *view) string { return "SELECT * FROM " + v.name }, func(v *view, err error) {
+		w.p.f.counts(v.r).Views++
+		if bad := w.compare(v, err); bad != nil {
+			w.fail(v, bad)
+		}
+	})
+}
+
+func (w *viewRound) rows() []string {
+	return slices.Sorted(slices.Values(w.f.rsLines(&record{sort: sortNone}, sortNone)))
+}
+
+// compare compares the answer of a view with that of its query.
+func (w *viewRound) compare(v *view, err error) *verdict {
+	if err == nil && w.f.res.err != nil {
+		err = w.f.res.err
+	}
+	if err != nil {
+		return &verdict{reason: "error of the view made " + v.when + ": " + err.Error(), want: v.want}
+	}
+	if got := w.rows(); !sameRows(v.want, got, max(w.f.opt.FloatEps, 1e-12)) {
+		return &verdict{reason: "the view made " + v.when + " differs from the query", want: v.want, got: got}
+	}
+	return nil
+}
+
+// fail makes a record fail that has passed by itself.
+func (w *viewRound) fail(v *view, bad *verdict) {
+	c := w.p.f.counts(v.r)
+	if w.p.passed[v.r] {
+		c.Pass--
+		delete(w.p.passed, v.r)
+	} else if c.Fail > 0 {
+		c.Fail--
+	}
+	w.p.f.fail(v.r, bad)
+}
+
+func (w *viewRound) kind() string {
+	if w.p.f.opt.PlainView {
 		return "VIEW"
 	}
 	return "MATERIALIZED VIEW"
 }
 
-// create makes a view. Its columns get names, as those of the query need not
+// create makes views. Their columns get names, as those of a query need not
 // differ; where their number was wrong, they keep their own.
-func (p *viewPlan) create(name, sql string, columns int) error {
-	c, err := p.f.client("")
-	if err != nil {
-		return err
-	}
-	names := make([]string, columns)
-	for i := range names {
-		names[i] = "c" + strconv.Itoa(i+1)
-	}
-	sql = strings.TrimRight(sql, "; \t\r\n")
-	head := "CREATE " + p.kind() + " " + name
-	if columns > 0 {
-		err = c.exec(head+" ("+strings.Join(names, ", ")+") AS "+sql, p.f.opt.Timeout)
-		var e *serverError
-		if !errors.As(err, &e) || e.code != "42601" && e.code != "42P16" {
-			return err
+func (w *viewRound) create(vs []*view) {
+	ddl := func(v *view, columns int) string {
+		names := make([]string, columns)
+		for i := range names {
+			names[i] = "c" + strconv.Itoa(i+1)
 		}
+		list := ""
+		if columns > 0 {
+			list = " (" + strings.Join(names, ", ") + ")"
+		}
+		return "CREATE " + w.kind() + " " + v.name + list + " AS " + strings.TrimRight(w.f.text(v.r), "; \t\r\n")
 	}
-	return c.exec(head+" AS "+sql, p.f.opt.Timeout)
+	var again []*view
+	w.each(vs, func(v *view) string { return ddl(v, len(v.r.types)) }, func(v *view, err error) {
+		if v.made = err; err == nil && w.f.res.err != nil {
+			v.made = w.f.res.err
+		}
+		e := w.f.res.err
+		switch {
+		case v.made == nil:
+			w.views = append(w.views, v)
+		case err == nil && len(v.r.types) > 0 && (e.code == "42601" || e.code == "42P16"):
+			again = append(again, v)
+		}
+	})
+	w.each(again, func(v *view) string { return ddl(v, 0) }, func(v *view, err error) {
+		if v.made = err; err == nil && w.f.res.err != nil {
+			v.made = w.f.res.err
+		}
+		if v.made == nil {
+			w.views = append(w.views, v)
+		}
+	})
 }
 
-// check compares the answer in f.res, that of the query itself, with its views.
-func (p *viewPlan) check(r *record, sql string) *verdict {
-	direct := slices.Sorted(slices.Values(p.f.rsLines(&record{sort: sortNone}, sortNone)))
-	width := len(p.f.res.oids)
-	var v *verdict
-	if made, ok := p.made[r]; ok {
-		v = p.compare(r, "before", made, direct)
+// drop drops the views that are there.
+func (w *viewRound) drop() {
+	if len(w.views) == 0 || !w.f.drain() {
+		return
 	}
-	if p.f.opt.AsView&ViewAfter != 0 && v == nil {
-		v = p.compare(r, "after", p.create(p.name(r, "after"), sql, width), direct)
+	names := make([]string, len(w.views))
+	for i, v := range w.views {
+		names[i] = v.name
 	}
-	return v
+	c, err := w.f.client("")
+	if err == nil {
+		err = c.exec("DROP "+w.kind()+" "+strings.Join(names, ", "), w.f.opt.Timeout)
+	}
+	if err != nil {
+		w.fail(w.views[0], &verdict{reason: "cannot drop the views: " + err.Error()})
+	}
+	w.views = nil
 }
 
-func (p *viewPlan) compare(r *record, when string, made error, direct []string) *verdict {
-	name := p.name(r, when)
-	var e *serverError
-	if errors.As(made, &e) {
-		if e.code == "0A000" {
-			return nil // such a view cannot be had
+// each sends a statement for each view, ahead of the answers, and tells of each
+// answer, which is in f.res, in order. What a lost session did not run gets its
+// error.
+func (w *viewRound) each(vs []*view, sql func(*view) string, done func(*view, error)) {
+	for len(vs) > 0 {
+		c, err := w.f.client("")
+		n := 0
+		for size := 0; err == nil && n < min(len(vs), maxPending); n++ {
+			s := sql(vs[n])
+			if size += len(s); size > maxBytes && n > 0 {
+				break
+			}
+			w.f.send(c, s)
 		}
-		return &verdict{reason: "cannot make a view " + when + ": " + e.Error()}
+		if err == nil {
+			err = c.flush()
+		}
+		if err != nil {
+			n = len(vs)
+		}
+		for _, v := range vs[:n] {
+			if err == nil {
+				err = c.receive(&w.f.res, w.f.opt.Timeout)
+			}
+			done(v, err)
+			if c != nil && !c.broken {
+				err = nil
+			}
+		}
+		vs = vs[n:]
 	}
-	if made != nil {
-		return &verdict{reason: "connection lost while making a view: " + made.Error(), noAnswer: true}
-	}
-	c, err := p.f.client("")
-	if err != nil {
-		return &verdict{reason: err.Error(), noAnswer: true}
-	}
-	var saved result
-	saved, p.f.res = p.f.res, result{}
-	defer func() { p.f.res = saved }()
-	c.queue("SELECT * FROM "+name, false)
-	if err = c.flush(); err == nil {
-		err = c.receive(&p.f.res, p.f.opt.Timeout)
-	}
-	got := p.f.rsLines(&record{sort: sortNone}, sortNone)
-	slices.Sort(got)
-	viewErr := p.f.res.err
-	dropErr := c.exec("DROP "+p.kind()+" "+name, p.f.opt.Timeout)
-	p.f.counts(r).Views++
-	switch {
-	case err != nil:
-		return &verdict{reason: "reading the view made " + when + ": " + err.Error(), noAnswer: true}
-	case viewErr != nil:
-		return &verdict{reason: "error of the view made " + when + ": " + viewErr.Error(), want: direct}
-	case !sameRows(direct, got, max(p.f.opt.FloatEps, 1e-12)):
-		return &verdict{reason: "the view made " + when + " differs from the query", want: direct, got: got}
-	case dropErr != nil:
-		return &verdict{reason: "cannot drop the view made " + when + ": " + dropErr.Error()}
-	}
-	return nil
 }

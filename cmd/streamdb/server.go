@@ -57,6 +57,11 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 	if cfg.memoryLimit > 0 {
 		debug.SetMemoryLimit(int64(float64(cfg.memoryLimit) * 0.9))
 	}
+	relaxOnce.Do(func() {
+		if os.Getenv("GOGC") == "" {
+			relaxCollector(gcFloor)
+		}
+	})
 	opts := pgwire.Options{MaxConns: cfg.maxConnections, Logger: log}
 	if opts.TLSConfig, err = loadTLS(cfg.tlsCert, cfg.tlsKey); err != nil {
 		return nil, err

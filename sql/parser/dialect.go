@@ -134,7 +134,7 @@ func parseDialect(text string) (stmts []*pg.Node, ok bool, err error) {
 		return nil, false, nil
 	}
 	edited := d.apply()
-	res, err := pg.Parse(edited)
+	res, err := grammarTree(edited)
 	if err != nil {
 		return nil, true, d.moved(edited, err)
 	}

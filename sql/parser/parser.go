@@ -264,7 +264,7 @@ func parseTree(text string) ([]*pg.Node, error) {
 			return stmts, err
 		}
 	}
-	res, err := pg.Parse(text)
+	res, err := grammarTree(text)
 	if err != nil {
 		if stmts, ok, err := parseDialect(text); ok {
 			return stmts, err
