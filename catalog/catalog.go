@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,6 +104,9 @@ type Object struct {
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).
 	Options map[string]string
+	// Config are the settings of a streaming job in RisingWave's names, as TOML
+	// values. They are kept and shown; nothing goes by them.
+	Config map[string]string `json:",omitempty"`
 	// Def is the definition of a type.
 	Def *types.Definition
 	// Parent is the source that owns this subsource or error relation.
@@ -118,6 +122,7 @@ func (o *Object) Clone() *Object {
 	c := *o
 	c.Columns, c.PrimaryKey, c.Unique = slices.Clone(o.Columns), slices.Clone(o.PrimaryKey), slices.Clone(o.Unique)
 	c.Checks, c.Foreign, c.Deps = slices.Clone(o.Checks), slices.Clone(o.Foreign), slices.Clone(o.Deps)
+	c.Config = maps.Clone(o.Config)
 	if o.Primary != nil {
 		p := *o.Primary
 		c.Primary = &p
@@ -253,6 +258,12 @@ func (o *Object) Relation() bool {
 		return true
 	}
 	return false
+}
+
+// PlainIndex reports whether the object is an index of all rows by columns, which
+// can be read like a relation.
+func (o *Object) PlainIndex() bool {
+	return o.Kind == KindIndex && o.Index == nil && len(o.Exprs) == 0 && o.Where == "" && len(o.Key) > 0
 }
 
 // What a table does with rows whose primary key is taken.

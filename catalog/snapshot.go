@@ -17,6 +17,8 @@ const (
 	SchemaInformation = "information_schema"
 	SchemaInternal    = "streamdb_internal"
 	SchemaPublic      = "public"
+	// SchemaRisingWave has what RisingWave's clients ask for by its names.
+	SchemaRisingWave = "rw_catalog"
 	// SchemaTemp stands for the schema of the session's temporary objects.
 	SchemaTemp = "pg_temp"
 )
@@ -74,7 +76,7 @@ func Empty() *Snapshot {
 	}
 	for _, sc := range []Schema{
 		{Name: SchemaPgCatalog, OID: 11, System: true}, {Name: SchemaInformation, OID: 13200, System: true},
-		{Name: SchemaInternal, OID: 13300, System: true}, {Name: SchemaPublic, OID: 2200},
+		{Name: SchemaInternal, OID: 13300, System: true}, {Name: SchemaRisingWave, OID: 13310, System: true}, {Name: SchemaPublic, OID: 2200},
 	} {
 		s.schemas[sc.Name] = &sc
 	}

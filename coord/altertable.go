@@ -299,6 +299,9 @@ func (t *tableAlter) renameColumn() error {
 	if t.o.Column(t.a.NewName) >= 0 {
 		return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", t.a.NewName, t.old.Name)
 	}
+	if err := notSystemColumn(t.a.NewName); err != nil {
+		return err
+	}
 	views, err := t.viewsOn(t.col)
 	if err != nil {
 		return err

@@ -252,6 +252,8 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		return s.renamed(d, o, c)
 	case parser.AlterOwner, parser.AlterNothing, parser.AlterSetParallelism:
 		return nil
+	case parser.AlterSetConfig, parser.AlterResetConfig:
+		return s.alterConfig(d, a, c)
 	case parser.AlterSecretValue:
 		v, err := s.secretValue(p, a.Expr)
 		if err != nil {
@@ -282,9 +284,17 @@ func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 	c.SQL = renameInSQL(d.cat, c)
 	d.apply(catalog.Change{Put: c})
 	for _, u := range users {
+		u = d.cat.ByID(u.ID) // with what the ones before have changed
 		nu := u.Clone()
 		switch {
 		case u.Kind == catalog.KindIndex:
+			if u.Schema != c.Schema && (u.PlainIndex() && len(d.cat.Users(u.ID)) > 0) {
+				nu.Schema = c.Schema
+				if err := s.renamed(d, u, nu); err != nil {
+					return err
+				}
+				continue
+			}
 			nu.Schema = c.Schema
 			if c.Kind == catalog.KindTable || c.Kind == catalog.KindView || c.Kind == catalog.KindMaterializedView {
 				nu.SQL = indexSQL(c, nu)

@@ -44,6 +44,9 @@ func serialType(n *pg.TypeName) (types.Type, bool) {
 // column makes a column of its definition, without what needs its table.
 func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, error) {
 	col := catalog.Column{Name: def.Name, NotNull: def.NotNull || def.PrimaryKey}
+	if err := notSystemColumn(def.Name); err != nil {
+		return col, err
+	}
 	t, serial := serialType(def.Type.Node)
 	if !serial {
 		var err error
@@ -106,6 +109,15 @@ func (s *Session) bindAs(text string, e *parser.Expr, o *catalog.Object, context
 // bindDefault binds the expression of a DEFAULT.
 func (s *Session) bindDefault(text string, e *parser.Expr, column string, t types.Type) (expr.Expr, error) {
 	return s.bindAs(text, e, nil, "DEFAULT expressions", t, func(of types.Type) error { return defaultMismatch(column, t, of) })
+}
+
+// notSystemColumn refuses the names of the columns that every table has.
+func notSystemColumn(name string) error {
+	switch name {
+	case "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid":
+		return pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" conflicts with a system column name", name)
+	}
+	return nil
 }
 
 func defaultMismatch(column string, t, of types.Type) error {
@@ -352,7 +364,7 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 		return pgerror.New(pgerror.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
 	}
 	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindTable, AppendOnly: n.AppendOnly,
-		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit, OnConflict: n.OnConflict}
+		Temporary: schema == s.tempSchema, OnCommit: n.OnCommit, OnConflict: n.OnConflict, Config: s.newJobConfig()}
 	if o, err = s.c.newObject(o); err != nil {
 		return err
 	}

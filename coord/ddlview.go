@@ -193,7 +193,12 @@ func (s *Session) createMaterializedView(d *ddlState, p *prepared, n *parser.Cre
 	if err != nil {
 		return err
 	}
-	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindMaterializedView, Columns: cols, Query: sql, Deps: q.Deps, Cluster: cl}
+	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindMaterializedView, Columns: cols, Query: sql, Deps: q.Deps, Cluster: cl, Config: s.newJobConfig()}
+	for i := range cols {
+		if err := notSystemColumn(cols[i].Name); err != nil {
+			return err
+		}
+	}
 	if err := s.planView(o, q); err != nil {
 		return err
 	}

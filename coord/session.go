@@ -582,6 +582,7 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 		Session:    s.exprContext(),
 		Expand:     s.expand(),
 		TempSchema: s.tempSchema,
+		Upsert:     s.set.bool("upsert_dml"),
 	}
 }
 

@@ -89,6 +89,9 @@ var settingDefs = []settingDef{
 	{"jit", settingBool, "off", false, nil, "Accepted for compatibility."},
 	{"geqo", settingBool, "on", false, nil, "Accepted for compatibility."},
 	{"role", settingString, "none", false, nil, "Sets the current role."},
+	{"upsert_dml", settingBool, "off", false, nil, "Lets INSERT replace the rows whose primary key it has."},
+	{"dml_wait_persistence", settingBool, "off", false, nil, "Accepted for compatibility: every statement waits until its changes are on disk."},
+	{"streaming_cache_refill_policy", settingEnum, "default", false, []string{"default", "disabled", "streaming", "serving", "both"}, "Kept in the configuration of new streaming jobs; it has no effect."},
 	{"cluster", settingString, "default", false, nil, "Sets the cluster that new views are placed on."},
 }
 

@@ -49,6 +49,7 @@ func (c *Coordinator) baseCatalog() *catalog.Snapshot {
 		add(catalog.SchemaInternal, t.name, oid, t.columns, t.rows)
 		oid++
 	}
+	add(catalog.SchemaRisingWave, "rw_streaming_job_config", 15100, jobConfigColumns, (*Session).jobConfigRows)
 	return catalog.Empty().Apply(changes...)
 }
 

@@ -371,6 +371,16 @@ func sizeCall(total bool) func(c *call) result {
 		if x == nil {
 			return result{null: true, err: err}
 		}
+		if len(c.args) > 1 {
+			switch c.args[1] {
+			case "main":
+			case "fsm", "vm", "init": // there is but one kind of file
+				return integer(0)
+			default:
+				return failed(pgerror.New(pgerror.InvalidParameterValue, "invalid fork name").
+					WithHint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\"."))
+			}
+		}
 		n := c.size(x)
 		if total {
 			n += c.indexesSize(x)

@@ -284,9 +284,9 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			x, schemas := e, 5
+			x, schemas := e, 6
 			if i%2 == 1 {
-				x, schemas = &later, 6
+				x, schemas = &later, 7
 			}
 			for _, r := range relations() {
 				b := modelOf(x).read(r, x)

@@ -217,7 +217,7 @@ func mapFromEntries(name string, args []Expr, pos int) (Expr, error) {
 	}
 	arg := args[0]
 	fields := arg.Type().OID.Elem().Fields()
-	if rows, ok := arg.(*ArrayCtor); ok && fields == nil {
+	if rows, ok := arg.(*ArrayCtor); ok && fields == nil && len(rows.Elems) > 0 {
 		var keys, values []Expr
 		for _, e := range rows.Elems {
 			r, ok := e.(*Row)

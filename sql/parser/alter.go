@@ -105,9 +105,9 @@ func (s *stream) alterCmd(kind ObjectKind) AlterCmd {
 		c.Action = AlterSinkFrom
 		c.Tables = []ExternalTable{{Name: s.name()}}
 	case s.accept("set", "config"):
-		c.Action, c.Options = AlterSetOptions, s.options()
+		c.Action, c.Options = AlterSetConfig, s.options()
 	case s.accept("reset", "config"):
-		c.Action, c.Options = AlterResetOptions, s.options()
+		c.Action, c.Options = AlterResetConfig, s.options()
 	case s.accept("set", "parallelism"):
 		s.alterTo()
 		c.Action, c.NewName = AlterSetParallelism, s.value().Text

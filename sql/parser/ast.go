@@ -514,6 +514,8 @@ const (
 	AlterSetIdentity                             // Column, NewName ("" to keep it), Sequence
 	AlterDropIdentity                            // Column, IfExists
 	AlterDropExpression                          // Column, IfExists
+	AlterSetConfig                               // Options (RisingWave: ALTER … SET CONFIG (…))
+	AlterResetConfig                             // Options (names only)
 	AlterNothing                                 // accepted and without an effect here
 )
 

@@ -305,6 +305,10 @@ func (c *AlterCmd) String() string {
 		w.put("SET", optionList(c.Options))
 	case AlterResetOptions:
 		w.put("RESET", optionList(c.Options))
+	case AlterSetConfig:
+		w.put("SET CONFIG", optionList(c.Options))
+	case AlterResetConfig:
+		w.put("RESET CONFIG", optionList(c.Options))
 	case AlterSwap:
 		w.put("SWAP WITH", QuoteIdent(c.NewName))
 	case AlterSetCluster:

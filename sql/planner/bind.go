@@ -44,7 +44,10 @@ type Context struct {
 	Stars map[*pg.ResTarget][]string
 	// TempSchema is the schema that pg_temp stands for.
 	TempSchema string
-	trace      *columnTrace
+	// Upsert lets INSERT without ON CONFLICT replace the rows whose primary key
+	// it has, where the table does not say otherwise.
+	Upsert bool
+	trace  *columnTrace
 }
 
 // Bound is a statement with its names and types resolved: *Query or *Write.

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -169,6 +171,9 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 		}
 		return nil, err
 	}
+	if o.PlainIndex() {
+		return f.indexItem(o, r)
+	}
 	if !o.Relation() {
 		return nil, pgerror.New(pgerror.WrongObjectType, "cannot open relation \"%s\"", o.Name).
 			WithDetail("This operation is not supported for %s.", plural(o.Kind)).At(pos)
@@ -179,6 +184,34 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 		return nil, err
 	}
 	e := objectEntry(o)
+	if err := e.rename(r.Alias, 0); err != nil {
+		return nil, err
+	}
+	return &fromItem{rel: rel, entries: []*entry{e}}, nil
+}
+
+// indexItem binds an index as a relation: the rows of what it indexes, with the
+// columns of its key first.
+func (f fromBinder) indexItem(o *catalog.Object, r *pg.RangeVar) (*fromItem, error) {
+	t := f.ctx.Catalog.ByID(o.Table)
+	f.use(o)
+	f.use(t)
+	rel, err := f.objectRel(t)
+	if err != nil {
+		return nil, err
+	}
+	e := objectEntry(t)
+	e.schema, e.name = o.Schema, o.Name
+	columns := e.columns
+	e.columns = make([]entryColumn, 0, len(columns))
+	for _, k := range o.Key {
+		e.columns = append(e.columns, columns[k])
+	}
+	for i, c := range columns {
+		if !slices.Contains(o.Key, i) {
+			e.columns = append(e.columns, c)
+		}
+	}
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}

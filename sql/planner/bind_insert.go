@@ -52,15 +52,19 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 		return nil, err
 	}
 	onConflict := s.OnConflictClause
+	policy := t.object.OnConflict
+	if policy == "" && b.ctx.Upsert && t.object.PrimaryKey != nil {
+		policy = catalog.ConflictOverwrite
+	}
 	if onConflict == nil {
-		onConflict = tablePolicy(t.object)
+		onConflict = tablePolicy(t.object, policy)
 	}
 	if onConflict != nil {
 		if out.Conflict, err = b.onConflict(t, onConflict, ctes); err != nil {
 			return nil, err
 		}
 		if s.OnConflictClause == nil {
-			out.Conflict.Policy = t.object.OnConflict
+			out.Conflict.Policy = policy
 		}
 	}
 	out.Returning, err = b.returning(t, s.ReturningList, t.columns(), []*entry{t.entry}, ctes)
@@ -267,10 +271,10 @@ func (in *inserter) row() ([]expr.Expr, error) {
 	return out, nil
 }
 
-// tablePolicy is the ON CONFLICT clause that the table has for every INSERT, nil
-// if it has none.
-func tablePolicy(o *catalog.Object) *pg.OnConflictClause {
-	if o.OnConflict == "" {
+// tablePolicy is the ON CONFLICT clause of an INSERT that goes by a table's
+// policy, nil for none.
+func tablePolicy(o *catalog.Object, policy string) *pg.OnConflictClause {
+	if policy == "" {
 		return nil
 	}
 	c := &pg.OnConflictClause{Infer: &pg.InferClause{}, Action: pg.OnConflictAction_ONCONFLICT_NOTHING}
@@ -280,14 +284,14 @@ func tablePolicy(o *catalog.Object) *pg.OnConflictClause {
 			c.Infer.IndexElems = append(c.Infer.IndexElems, &pg.Node{Node: &pg.Node_IndexElem{IndexElem: &pg.IndexElem{Name: name}}})
 			continue
 		}
-		if o.OnConflict == catalog.ConflictIgnore || o.Columns[i].Generated != "" {
+		if policy == catalog.ConflictIgnore || o.Columns[i].Generated != "" {
 			continue
 		}
 		column := func(table string) *pg.Node {
 			return pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(table), pg.MakeStrNode(name)}, -1)
 		}
 		value := column("excluded")
-		if o.OnConflict == catalog.ConflictNotNull {
+		if policy == catalog.ConflictNotNull {
 			value = &pg.Node{Node: &pg.Node_CoalesceExpr{CoalesceExpr: &pg.CoalesceExpr{Args: []*pg.Node{value, column(o.Name)}}}}
 		}
 		c.TargetList = append(c.TargetList, pg.MakeResTargetNodeWithNameAndVal(name, value, -1))
