@@ -2,6 +2,7 @@ package decimal
 
 import (
 	"encoding/binary"
+	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -67,6 +68,15 @@ func (a *Acc) Add(e []byte, mult int64) {
 
 // AddInt64 adds mult times an integer.
 func (a *Acc) AddInt64(i, mult int64) {
+	if a.x == nil && a.scale == 0 && mult*mult == 1 && i != math.MinInt64 {
+		v := i * mult
+		lo, carry := bits.Add64(a.lo, uint64(v), 0)
+		hi, _ := bits.Add64(uint64(a.hi), uint64(v>>63), carry)
+		if (uint64(a.hi)^hi)&(uint64(v>>63)^hi)>>63 == 0 {
+			a.hi, a.lo, a.n = int64(hi), lo, a.n+mult
+			return
+		}
+	}
 	a.AddInt128(i>>63, uint64(i), mult)
 }
 
@@ -252,6 +262,15 @@ func (a *Acc) sum() num {
 
 // AppendTo appends the sum; 0 if there is nothing in it.
 func (a *Acc) AppendTo(dst []byte) ([]byte, error) {
+	if a.x == nil && a.n != 0 && a.hi == int64(a.lo)>>63 {
+		m := a.lo
+		if a.hi < 0 {
+			m = -m
+		}
+		dst = binary.LittleEndian.AppendUint16(dst, header(a.hi < 0, int(a.scale)))
+		l := len(dst)
+		return binary.LittleEndian.AppendUint64(dst, m)[:l+(bits.Len64(m)+7)/8], nil
+	}
 	x := a.sum()
 	return x.finish(dst)
 }

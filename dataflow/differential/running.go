@@ -36,6 +36,9 @@ type Running struct {
 	// Wide: a row sees what no number of rows bounds, but the function can tell: see
 	// Sight. Then it carries no states, and Reach does not matter.
 	Wide bool
+	// RowByRow: a piece's output is one row for each place of the core, in their order,
+	// unless there are errors.
+	RowByRow bool
 	// Reach is what a row sees besides, which comes along as context.
 	Reach Reach
 }
@@ -249,11 +252,84 @@ func (u *pass) forward() bool {
 
 // flush sums up the output of a piece.
 func (u *pass) flush() {
-	if d := Consolidated(u.kinds, u.poks); d != nil {
-		u.oks = append(u.oks, d)
-	}
-	if d := Consolidated(ErrorKinds, u.perrs); d != nil {
-		u.errs = append(u.errs, d)
+	if !u.unchanged() {
+		if d := Consolidated(u.kinds, u.poks); d != nil {
+			u.oks = append(u.oks, d)
+		}
+		if d := Consolidated(ErrorKinds, u.perrs); d != nil {
+			u.errs = append(u.errs, d)
+		}
 	}
 	u.poks, u.perrs = u.poks[:0], u.perrs[:0]
+}
+
+// unchanged takes out what was output for a row before and is again, by the place of
+// rows: most of what is left differs, so that only the output of the rows that have
+// come and gone is summed up. It reports false if the places of rows are not known.
+func (u *pass) unchanged() bool {
+	if u.run == nil || !u.run.RowByRow || len(u.perrs) > 0 || len(u.poks) != 2 || u.poks[0].Diff(0) > 0 {
+		return false
+	}
+	var keep, some [2][]uint32 // rows of the output before and after
+	var at [2]int
+	for i := range u.n.refs {
+		ref := &u.n.refs[i]
+		if !ref.core {
+			continue
+		}
+		both := int(min(ref.old, ref.new))
+		end := [2]int{at[0] + int(ref.old), at[1] + int(ref.new)}
+		if end[0] > u.poks[0].N || end[1] > u.poks[1].N {
+			return false
+		}
+		differ := !equalOutput(u.poks[0], at[0], u.poks[1], at[1], both)
+		for k := range at {
+			if differ {
+				keep[k] = appendRange(keep[k], at[k], at[k]+both)
+			}
+			some[k] = appendRange(some[k], at[k]+both, end[k])
+		}
+		at = end
+	}
+	if at[0] != u.poks[0].N || at[1] != u.poks[1].N {
+		return false
+	}
+	var moved []*dataflow.Delta
+	for k, d := range u.poks {
+		if len(keep[k]) == d.N {
+			u.oks = append(u.oks, d)
+		} else if len(keep[k]) > 0 {
+			u.oks = append(u.oks, gatherDelta(d, keep[k]))
+		}
+		if len(some[k]) > 0 {
+			moved = append(moved, gatherDelta(d, some[k]))
+		}
+	}
+	if d := Consolidated(u.kinds, moved); d != nil {
+		u.oks = append(u.oks, d)
+	}
+	return true
+}
+
+func gatherDelta(d *dataflow.Delta, rows []uint32) *dataflow.Delta {
+	return &dataflow.Delta{Batch: d.Gather(rows), Diffs: gatherDiffs(d.Diffs, rows)}
+}
+
+func appendRange(dst []uint32, lo, hi int) []uint32 {
+	for ; lo < hi; lo++ {
+		dst = append(dst, uint32(lo))
+	}
+	return dst
+}
+
+// equalOutput compares n rows. What is computed comes last, and differs first.
+func equalOutput(a *dataflow.Delta, i int, b *dataflow.Delta, j, n int) bool {
+	for c := len(a.Cols) - 1; c >= 0; c-- {
+		for k := range n {
+			if !columnar.EqualAt(a.Cols[c], i+k, b.Cols[c], j+k) {
+				return false
+			}
+		}
+	}
+	return true
 }

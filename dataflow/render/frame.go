@@ -31,27 +31,32 @@ func (p *partitions) frames(f *frame, lo, hi int) *frames {
 // the last.
 func (p *partitions) edge(f *frame, b *bound, lo, hi int, end bool) []int {
 	out := make([]int, hi-lo)
-	for i := range out {
-		row := lo + i
-		switch b.kind {
-		case plan.UnboundedPreceding:
+	switch b.kind {
+	case plan.UnboundedPreceding:
+		for i := range out {
 			out[i] = lo
-		case plan.UnboundedFollowing:
-			out[i] = hi
-		case plan.CurrentRow:
-			switch {
-			case f.unit == plan.FrameRows && end:
-				out[i] = row + 1
-			case f.unit == plan.FrameRows:
-				out[i] = row
-			case end:
-				out[i] = p.peerEnd[row]
-			default:
-				out[i] = p.peerStart[row]
-			}
 		}
-	}
-	if b.kind != plan.OffsetPreceding && b.kind != plan.OffsetFollowing {
+		return out
+	case plan.UnboundedFollowing:
+		for i := range out {
+			out[i] = hi
+		}
+		return out
+	case plan.CurrentRow:
+		at := 0
+		if end {
+			at = 1
+		}
+		switch {
+		case f.unit == plan.FrameRows:
+			for i := range out {
+				out[i] = lo + i + at
+			}
+		case end:
+			copy(out, p.peerEnd[lo:hi])
+		default:
+			copy(out, p.peerStart[lo:hi])
+		}
 		return out
 	}
 	switch f.unit {
@@ -314,7 +319,20 @@ func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
 	if a.out.Len() == 0 && p.n > 0 {
 		a.out.Null() // of a piece nobody asks for output
 	}
+	if a.out.Len() == p.n && a.inOrder() {
+		return a.out.Build()
+	}
 	return a.out.Build().Gather(a.index)
+}
+
+// inOrder reports whether every row has a value of its own, in the order of rows.
+func (a *frameAggregate) inOrder() bool {
+	for i, at := range a.index {
+		if int(at) != i {
+			return false
+		}
+	}
+	return true
 }
 
 // wanted is the rows of a partition that output is wanted for.

@@ -18,6 +18,7 @@ import (
 
 var (
 	maxState  = flag.Int("state", 10_000, "rows of the largest state of TestIncrementalCost")
+	reps      = flag.Int("changes", 20, "how many rows TestIncrementalCost inserts, updates and deletes")
 	someViews = flag.String("views", "", "a part of the names of the views of TestIncrementalCost")
 )
 
@@ -132,7 +133,7 @@ func changing(n, count int, at spot) []int64 {
 	for i := range ids {
 		switch at {
 		case middle:
-			ids[i] = int64(n/2 + 37*i)
+			ids[i] = int64((n/2 + 37*i) % n)
 		case end:
 			ids[i] = int64(n - count + i)
 		case begin:
@@ -161,7 +162,7 @@ func changeCost(t *testing.T, sql string, n int, at spot) (out [3]time.Duration,
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	reps := 20
+	reps := *reps
 	changes := changing(n, reps, at)
 	ids := make([]int64, 0, n)
 	for i := range int64(n) {

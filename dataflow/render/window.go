@@ -40,7 +40,7 @@ func (b *builder) window(r *plan.Window) coll {
 		if n.local() {
 			o.Reach = &n.reach
 		} else {
-			o.Running = &differential.Running{Pieces: f, Peers: n.peers, Backward: n.back, Sized: n.sized, Wide: n.wide, Reach: n.reach}
+			o.Running = &differential.Running{Pieces: f, RowByRow: true, Peers: n.peers, Backward: n.back, Sized: n.sized, Wide: n.wide, Reach: n.reach}
 		}
 	}
 	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, o)
@@ -244,6 +244,9 @@ func (f *windowFunc) Apply(g *differential.Groups, emit, emitErr func(*dataflow.
 
 // core keeps the output, and the errors, of the rows that it is wanted for.
 func (p *partitions) core(out *columnar.Batch, g *differential.Groups) {
+	if !slices.Contains(g.Core, false) {
+		return
+	}
 	var keep []uint32
 	at := make([]int, p.n) // place of each row in what is kept, -1 if it is not
 	row := 0
@@ -304,15 +307,15 @@ func (f *windowFunc) expand(g *differential.Groups) *partitions {
 // findPeers finds the rows that the order does not tell apart.
 func (p *partitions) findPeers() {
 	p.peerStart, p.peerEnd = make([]int, p.n), make([]int, p.n)
-	keys := make([]columnar.SortKey, len(p.f.order))
-	for i, o := range p.f.order {
-		keys[i] = columnar.SortKey{Vec: p.cols[o.Col]}
+	other := make([]bool, p.n) // than the row before
+	for _, o := range p.f.order {
+		markOthers(p.cols[o.Col], other)
 	}
 	lo := 0
 	for _, hi := range p.ends {
 		start := lo
 		for i := lo; i < hi; i++ {
-			if i > lo && columnar.Compare(keys, i-1, i) != 0 {
+			if i > lo && other[i] {
 				start = i
 			}
 			p.peerStart[i] = start
@@ -325,6 +328,31 @@ func (p *partitions) findPeers() {
 			}
 		}
 		lo = hi
+	}
+}
+
+// markOthers marks the rows whose value is not that of the row before.
+func markOthers(v *columnar.Vec, other []bool) {
+	if v.Nulls() == nil {
+		switch v.Kind() {
+		case columnar.KindInt32:
+			markUnequal(v.Int32s(), other)
+			return
+		case columnar.KindInt64:
+			markUnequal(v.Int64s(), other)
+			return
+		}
+	}
+	for i := 1; i < len(other); i++ {
+		other[i] = other[i] || columnar.CompareAt(v, i-1, v, i) != 0
+	}
+}
+
+func markUnequal[T comparable](vals []T, other []bool) {
+	for i := 1; i < len(vals); i++ {
+		if vals[i] != vals[i-1] {
+			other[i] = true
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ type intSum struct {
 	acc decimal.Acc
 	n   int64
 	avg bool
+	buf []byte
 }
 
 func (a *intSum) Reset() { a.acc.Reset(); a.n = 0 }
@@ -65,12 +66,14 @@ func (a *intSum) Value(_ *Eval, out *columnar.Builder) error {
 		out.Null()
 		return nil
 	}
-	sum, err := a.acc.AppendTo(nil)
+	sum, err := a.acc.AppendTo(a.buf[:0])
 	if err != nil {
 		return err
 	}
+	a.buf = sum
 	if a.avg {
-		if sum, err = decimal.Div(nil, sum, decimal.AppendInt64(nil, a.n)); err != nil {
+		var n [16]byte
+		if sum, err = decimal.Div(nil, sum, decimal.AppendInt64(n[:0], a.n)); err != nil {
 			return err
 		}
 	}
