@@ -25,7 +25,10 @@ func (c *Circuit) GroupMap(s Stream, keyCols []int, outKinds []columnar.Kind, fn
 		laid, _ := c.Map(s, lay, l.laid)
 		g.in = c.Arrange(laid, allColumns(len(keyCols)))
 	}
-	g.shortcuts(c, l.ordered, &o)
+	if !c.opts.Once {
+		g.near = make([]*nearby, c.Partitions())
+		g.shortcuts(c, l.ordered, &o)
+	}
 	n := c.AddOver(g, []*Arrangement{g.in}, outKinds, ErrorKinds)
 	if o.Global {
 		n.Wake()
@@ -102,7 +105,7 @@ func (g *groupMap) Step(x *Context) {
 		if first && len(hash) == 0 {
 			hash = []uint64{0}
 		}
-		if g.near != nil {
+		if g.near != nil && len(hash) > 0 {
 			keys, hash = g.largeFirst(p, keys, hash, out)
 		}
 		for lo := 0; lo < len(hash); lo += groupsAtOnce {
@@ -117,8 +120,9 @@ func (g *groupMap) Step(x *Context) {
 	g.started = true
 }
 
-// largeFirst computes the large groups by what their changes touch, and gives the
-// others back.
+// largeFirst computes the groups that are better computed one by one, and gives the
+// others back: large ones by what their changes touch, if the function allows for it;
+// some that are not small by one merge of their rows as they were and as they are.
 func (g *groupMap) largeFirst(p int, keys []*columnar.Vec, hash []uint64, out *Emitter) ([]*columnar.Vec, []uint64) {
 	if g.near[p] == nil {
 		g.near[p] = &nearby{l: g.in.layout}
@@ -130,12 +134,15 @@ func (g *groupMap) largeFirst(p int, keys []*columnar.Vec, hash []uint64, out *E
 		switch {
 		case g.reach != nil:
 			done = g.nearChanges(n, p, keys, i, h, out)
-		case g.indexes == nil:
-			done = g.wide(n, p, keys, i, h, out)
-		default:
+		case g.index != nil:
 			if done = g.indexed(n, p, keys, i, h, out); !done {
 				delete(g.indexes[p], h)
 			}
+		case g.running != nil:
+			done = g.wide(n, p, keys, i, h, out)
+		}
+		if !done && len(hash) <= mergedGroups {
+			done = g.merged(n, p, keys, i, h, out)
 		}
 		if !done {
 			whole = append(whole, uint32(i))
@@ -154,6 +161,41 @@ func (g *groupMap) largeFirst(p int, keys []*columnar.Vec, hash []uint64, out *E
 		hashes[i] = hash[w]
 	}
 	return some, hashes
+}
+
+const (
+	mergedGroups = 32 // how many groups are merged one by one at most
+	mergedRows   = 32 // how many rows they have at least
+)
+
+// merged computes one whole group; false if it is so small that many are better
+// fetched at a time.
+func (g *groupMap) merged(n *nearby, p int, keys []*columnar.Vec, i int, hash uint64, out *Emitter) bool {
+	delta := g.in.Delta(p).Batches
+	if len(delta) != 1 || g.global && !g.started {
+		return false
+	}
+	if rows, _ := n.open(g.in.Old(p).Batches, delta, keys, i, hash); rows < mergedRows {
+		return false
+	}
+	for k := range n.runs {
+		r := &n.runs[k]
+		r.next, r.stop = r.lo, r.hi
+	}
+	n.refs = n.refs[:0]
+	n.merge(math.MaxInt, true)
+	u := &pass{n: n, run: g.running, kinds: g.kinds}
+	for k, sign := range []int64{-1, 1} {
+		in := n.group(k == 1)
+		in.Core = nil
+		if g.global && in.Rows.N == 0 {
+			in.Ends = []int{0}
+		}
+		g.applyTo(g.named(in), sign, &u.poks, &u.perrs)
+	}
+	u.flush()
+	u.emit(out)
+	return true
 }
 
 // touchedKeys lists the distinct keys of sorted batches, in the order of their

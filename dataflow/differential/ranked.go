@@ -119,9 +119,6 @@ func (v *RankedView) rows() columnar.Batch {
 
 // shortcuts chooses how large groups are computed.
 func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
-	if c.opts.Once {
-		return
-	}
 	l := g.in.layout
 	cols := l.Order()[len(l.Key):]
 	fence := len(cols)
@@ -155,12 +152,11 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 	default:
 		return
 	}
-	g.near = make([]*nearby, c.Partitions())
 	if g.reach != nil || g.running != nil && g.running.Wide {
 		return
 	}
 	if fence == 0 {
-		g.running, g.near = nil, nil // all rows are peers
+		g.running = nil // all rows are peers
 		return
 	}
 	kinds := make([]columnar.Kind, fence)
@@ -206,12 +202,7 @@ func (g *groupMap) indexed(n *nearby, p int, keys []*columnar.Vec, i int, hash u
 		}
 		g.indexes[p][hash] = x
 	}
-	for _, d := range u.oks {
-		out.Emit(0, d)
-	}
-	for _, d := range u.errs {
-		out.Emit(1, d)
-	}
+	u.emit(out)
 	return true
 }
 

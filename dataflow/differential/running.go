@@ -263,6 +263,16 @@ func (u *pass) flush() {
 	u.poks, u.perrs = u.poks[:0], u.perrs[:0]
 }
 
+// emit passes the output on.
+func (u *pass) emit(out *Emitter) {
+	for _, d := range u.oks {
+		out.Emit(0, d)
+	}
+	for _, d := range u.errs {
+		out.Emit(1, d)
+	}
+}
+
 // unchanged takes out what was output for a row before and is again, by the place of
 // rows: most of what is left differs, so that only the output of the rows that have
 // come and gone is summed up. It reports false if the places of rows are not known.

@@ -174,11 +174,6 @@ func (g *groupMap) wide(n *nearby, p int, keys []*columnar.Vec, i int, hash uint
 		u.piece(true, Piece{Emit: true})
 		u.flush()
 	}
-	for _, d := range u.oks {
-		out.Emit(0, d)
-	}
-	for _, d := range u.errs {
-		out.Emit(1, d)
-	}
+	u.emit(out)
 	return true
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -55,23 +56,35 @@ func collectNested(_ *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, 
 // collectString is string_agg: NULL values are passed over; the delimiter
 // before the first value is not used.
 func collectString(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
-	var buf []byte
-	found := false
+	first, size := -1, 0
 	for i := lo; i < hi; i++ {
 		if args[0].Null(i) {
 			continue
 		}
-		if found && !args[1].Null(i) {
-			buf = append(buf, args[1].Bytes(i)...)
+		if first < 0 {
+			first = i
+		} else if !args[1].Null(i) {
+			size += len(args[1].Bytes(i))
 		}
-		buf = append(buf, args[0].Bytes(i)...)
-		found = true
+		size += len(args[0].Bytes(i))
 	}
-	if !found {
+	if first < 0 {
 		out.Null()
 		return nil
 	}
-	out.Bytes(buf)
+	out.Extend(func(dst []byte) []byte {
+		dst = slices.Grow(dst, size)
+		for i := first; i < hi; i++ {
+			if args[0].Null(i) {
+				continue
+			}
+			if i > first && !args[1].Null(i) {
+				dst = append(dst, args[1].Bytes(i)...)
+			}
+			dst = append(dst, args[0].Bytes(i)...)
+		}
+		return dst
+	})
 	return nil
 }
 
