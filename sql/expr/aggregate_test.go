@@ -141,7 +141,7 @@ var moderate = map[types.OID][]string{
 // notInPostgres tells the aggregates that PostgreSQL 15 does not have.
 func notInPostgres(a *Aggregate) bool {
 	switch a.Name {
-	case "first_value", "last_value", "arg_min", "arg_max", "approx_percentile", "approx_count_distinct":
+	case "first_value", "last_value", "arg_min", "arg_max", "approx_percentile", "approx_count_distinct", "list_agg", "map_agg":
 		return true
 	case "min", "max":
 		return a.Args[0].OID == types.OIDBytea

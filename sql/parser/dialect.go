@@ -23,8 +23,8 @@ import (
 //	AGGREGATE:f(x ORDER BY …)
 //	f(a, |x, y| expression)
 //	ARRAY[…][subscript]
-//	MAP {key: value, …}
-//	the types struct<name type, …> and map(type, type)
+//	MAP {key: value, …}, MAP[key => value, …], LIST[…]
+//	the types struct<name type, …>, map(type, type), map[type => type] and type LIST
 //
 // They are edited out of the text, or into something that PostgreSQL's grammar
 // can parse. Its tree is given the positions of the text as it was, and what was
@@ -91,7 +91,7 @@ type callMark struct {
 // needsDialect reports whether a text may have what PostgreSQL's grammar would
 // take for something else.
 func needsDialect(text string) bool {
-	return strings.IndexByte(text, '|') >= 0 && lambdaLike(text) || containsFold(text, "map")
+	return strings.IndexByte(text, '|') >= 0 && lambdaLike(text) || containsFold(text, "map") || containsFold(text, "list")
 }
 
 // lambdaLike reports whether a bar follows a comma or a parenthesis.
@@ -267,8 +267,17 @@ func (d *dialect) word(toks []token, i int) {
 		d.mark(toks[i+2].start).aggregate = true
 	case t.val == "array" && isOp(toks[i+1], "["):
 		d.subscripted(toks, i)
+	case t.val == "list" && isOp(toks[i+1], "["):
+		d.listLiteral(toks, i)
+	case t.val == "list" && i > 0:
+		d.listType(toks, i)
 	case t.val == "map" && isOp(toks[i+1], "{"):
 		d.mapLiteral(toks, i)
+	case t.val == "map" && isOp(toks[i+1], "[") && startsType(toks, i) && !d.inside(t.start):
+		d.mapType(toks, i)
+	case t.val == "map" && isOp(toks[i+1], "["):
+		d.replace(t.start, t.end, "")
+		d.mapBrackets(toks, i+1)
 	case t.val == "struct" && toks[i+1].kind == tokOp && toks[i+1].val[0] == '<' && !d.inside(t.start):
 		d.structType(toks, i)
 	case t.val == "map" && isOp(toks[i+1], "(") && startsType(toks, i) && !d.inside(t.start):

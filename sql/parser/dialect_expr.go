@@ -225,6 +225,115 @@ func (d *dialect) mapLiteral(toks []token, i int) {
 	d.fail(toks[i].start, "unterminated MAP literal")
 }
 
+// mapBrackets makes `[key => value, …]` behind MAP, or behind another key, a call in
+// parentheses.
+func (d *dialect) mapBrackets(toks []token, i int) {
+	d.replace(toks[i].start, toks[i].end, "(map(")
+	depth := 0
+	for j := i + 1; j < len(toks)-1; j++ {
+		t := toks[j]
+		switch {
+		case t.kind != tokOp:
+		case t.val == "]" && depth == 0:
+			d.replace(t.start, t.end, "))")
+			return
+		case t.val == "=>" && depth == 0:
+			d.replace(t.start, t.end, ",")
+			if isOp(toks[j+1], "[") {
+				d.mapBrackets(toks, j+1)
+				j = closeBracket(toks, j+1)
+			}
+		case t.val == "(" || t.val == "[" || t.val == "{":
+			depth++
+		case t.val == ")" || t.val == "]" || t.val == "}":
+			depth--
+		}
+	}
+	d.fail(toks[i].start, "unterminated MAP literal")
+}
+
+// closeBracket is the index of the bracket that closes the one at i.
+func closeBracket(toks []token, i int) int {
+	depth := 0
+	for ; i < len(toks)-1; i++ {
+		if isOp(toks[i], "[") {
+			depth++
+		} else if isOp(toks[i], "]") {
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// listLiteral makes LIST[…] an array. LIST[x] may be the subscript of a column, which
+// the binder finds out.
+func (d *dialect) listLiteral(toks []token, i int) {
+	end := closeBracket(toks, i+1)
+	several, depth := isOp(toks[i+2], "[") || end == i+2, 0
+	for _, t := range toks[i+2 : end] {
+		switch {
+		case t.kind != tokOp:
+		case t.val == "," && depth == 0:
+			several = true
+		case t.val == "(" || t.val == "[" || t.val == "{":
+			depth++
+		case t.val == ")" || t.val == "]" || t.val == "}":
+			depth--
+		}
+	}
+	if !several || i > 0 && isOp(toks[i-1], ".") {
+		return
+	}
+	if isOp(toks[end+1], "[") {
+		d.replace(toks[i].start, toks[i].end, "(array")
+		d.replace(toks[end].start, toks[end].end, "])")
+		return
+	}
+	d.replace(toks[i].start, toks[i].end, "array")
+}
+
+// listType makes `type LIST` an array type, where LIST can be no name: the types of
+// columns and of CAST, and casts of texts in braces.
+func (d *dialect) listType(toks []token, i int) {
+	at := i - 1
+	for at > 0 && isWord(toks[at], "list") {
+		at--
+	}
+	if isOp(toks[at], ")") {
+		at = openParen(toks, at) - 1
+	} else if isOp(toks[at], "]") {
+		at -= 2
+	}
+	for at > 0 && toks[at].kind == tokWord && twoWordTypes[toks[at].val] {
+		at--
+	}
+	if at < 1 || !identToken(toks[at]) {
+		return
+	}
+	before := toks[at-1]
+	switch after := toks[i+1]; {
+	case isOp(before, "::"):
+		text := toks[max(at-2, 0)]
+		braces := text.kind == tokString && strings.HasPrefix(text.val, "{") && strings.HasSuffix(text.val, "}")
+		if !braces && !isOp(after, "::") && !isWord(after, "list") && !isOp(after, "[") {
+			return
+		}
+	case isWord(before, "as"):
+		if !isOp(after, ")") && !isWord(after, "list") {
+			return
+		}
+	case at > 1 && identToken(before) && startsType(toks, at) && (isOp(after, ",") || isOp(after, ")") || after.kind == tokWord):
+	default:
+		return
+	}
+	d.replace(toks[i].start, toks[i].end, "[]")
+}
+
+// twoWordTypes are the last words of types of several.
+var twoWordTypes = map[string]bool{"precision": true, "varying": true}
+
 // attach says in the tree what is to be said of a call.
 func (c *callMark) attach(n *pg.FuncCall) {
 	for i, params := range c.lambdas {
@@ -289,10 +398,21 @@ func (d *dialect) structType(toks []token, i int) {
 	d.addType(lo, end, typ)
 }
 
-// mapType takes `map(type, type)` out.
+// mapType takes `map(type, type)` or `map[type => type]` out.
 func (d *dialect) mapType(toks []token, i int) {
 	end := closeParen(toks, i+1)
-	parts := splitTop(d.text[toks[i+1].end:toks[end].start])
+	var parts []string
+	if isOp(toks[i+1], "[") {
+		end = closeBracket(toks, i+1)
+		for j := i + 2; j < end; j++ {
+			if isOp(toks[j], "=>") {
+				parts = []string{d.text[toks[i+1].end:toks[j].start], d.text[toks[j].end:toks[end].start]}
+				break
+			}
+		}
+	} else {
+		parts = splitTop(d.text[toks[i+1].end:toks[end].start])
+	}
 	typ := &pg.TypeName{Names: []*pg.Node{pg.MakeStrNode(MapMarker)}, Typemod: -1, Location: int32(toks[i].start)}
 	for _, part := range parts {
 		t, err := ParseType(part)

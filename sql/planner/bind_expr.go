@@ -417,6 +417,12 @@ func (x exprBinder) indirection(in *pg.A_Indirection) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l := x.listOfOne(in); l != nil {
+		if e, err = x.array(l, types.Unknown); err != nil {
+			return nil, err
+		}
+		done = 1
+	}
 	if e == nil {
 		if e, err = x.expr(in.Arg); err != nil {
 			return nil, err
@@ -452,6 +458,19 @@ func (x exprBinder) indirection(in *pg.A_Indirection) (expr.Expr, error) {
 		}
 	}
 	return e, flush()
+}
+
+// listOfOne is LIST[x], which the grammar takes for a subscript of a column, where
+// there is no such column: Materialize's spelling of ARRAY[x].
+func (x exprBinder) listOfOne(in *pg.A_Indirection) *pg.A_ArrayExpr {
+	ref, first := in.Arg.GetColumnRef(), in.Indirection[0].GetAIndices()
+	if ref == nil || len(ref.Fields) != 1 || ref.Fields[0].GetString_().GetSval() != "list" || first == nil || first.IsSlice {
+		return nil
+	}
+	if _, err := x.columnRef(x.scope, ref); err == nil || pgerror.As(err).Code != pgerror.UndefinedColumn {
+		return nil
+	}
+	return &pg.A_ArrayExpr{Elements: []*pg.Node{first.Uidx}, Location: ref.Location}
 }
 
 func (x exprBinder) subscript(ix *pg.A_Indices) (expr.Subscript, error) {

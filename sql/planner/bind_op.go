@@ -108,6 +108,9 @@ func (x exprBinder) operator(op string, left, right expr.Expr, pos int) (expr.Ex
 	if lok && rok {
 		return x.compareRows(op, l.Fields, r.Fields, pos)
 	}
+	if e, ok, err := expr.NewMapOp(op, left, right, pos); ok {
+		return e, err
+	}
 	return expr.NewOp(op, left, right, pos)
 }
 
