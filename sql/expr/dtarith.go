@@ -289,7 +289,7 @@ func datePlusTimeTZ(x *Eval, d int32, v columnar.U128) (int64, *pgerror.Error) {
 	}
 	t, west := types.UnpackTimeTZ(v)
 	if ts += t + int64(west)*microsPerSecond; !types.ValidTimestamp(ts) {
-		return 0, errTimestampRange
+		return 0, errDateForTS
 	}
 	return ts, nil
 }
@@ -452,7 +452,7 @@ func dateAsTimestamp(d int32) int64 {
 	case types.DateNegInfinity:
 		return types.TimestampNegInfinity
 	}
-	const last = 106741034 // the last date that is a timestamp too
+	const last = 106751982 // 294276-12-31, the last date that is a timestamp too
 	if d > last {
 		return types.TimestampInfinity - 1
 	}
