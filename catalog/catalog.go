@@ -180,6 +180,7 @@ type Key struct {
 	Derived          bool          // by expressions, or of some rows only: see Object; nothing is unique by Columns alone
 	Object           plan.ObjectID // the index that enforces it; 0: the table's own order does
 	Comment          string
+	IndexComment     string `json:",omitempty"` // on the index of a primary key, which is no object
 }
 
 // Keys are all keys of a table, the primary key first.

@@ -30,6 +30,7 @@ type Schema struct {
 	System bool
 	// Temporary is the schema of a session's temporary objects.
 	Temporary bool
+	Comment   string `json:",omitempty"`
 }
 
 // space is a name space: relations and indexes share one (as pg_class does),
@@ -392,12 +393,13 @@ func Owned(user, used *Object) bool {
 		user.Sequence != nil && user.Sequence.Table == used.ID
 }
 
-// PrimaryNamed reports whether a primary key of a table in a schema has the name.
-func (s *Snapshot) PrimaryNamed(schema, name string) bool {
+// PrimaryNamed is the table in a schema whose primary key has the name, nil if
+// there is none.
+func (s *Snapshot) PrimaryNamed(schema, name string) *Object {
 	for _, o := range s.objects {
 		if o.Primary != nil && o.Schema == schema && o.Primary.Name == name {
-			return true
+			return o
 		}
 	}
-	return false
+	return nil
 }

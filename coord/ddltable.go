@@ -271,7 +271,7 @@ func (n *newTable) taken(name string) bool {
 	if n.o.Primary != nil && n.o.Primary.Name == name {
 		return true
 	}
-	if n.d.cat.PrimaryNamed(n.o.Schema, name) {
+	if n.d.cat.PrimaryNamed(n.o.Schema, name) != nil {
 		return true
 	}
 	return slices.ContainsFunc(n.with, func(o *catalog.Object) bool { return o.Name == name })

@@ -220,6 +220,7 @@ func (s *Session) changeType(d *ddlState, list []*pg.Node) (*catalog.Object, err
 	c, def := *o, *o.Def
 	c.Def = &def
 	def.Labels, def.Checks = slices.Clone(def.Labels), slices.Clone(def.Checks)
+	def.Fields = slices.Clone(def.Fields)
 	return &c, nil
 }
 

@@ -134,6 +134,11 @@ func (s *Session) putView(d *ddlState, o *catalog.Object, exists *catalog.Object
 		return err
 	}
 	o.ID, o.OID, o.Comment = exists.ID, exists.OID, exists.Comment
+	for i := range o.Columns {
+		if at := exists.Column(o.Columns[i].Name); at >= 0 {
+			o.Columns[i].Comment = exists.Columns[at].Comment
+		}
+	}
 	d.apply(catalog.Change{Put: o})
 	for _, u := range d.cat.Closure(o.ID) {
 		if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex {

@@ -307,6 +307,37 @@ func rawSignature(x *pg.ObjectWithArgs) string {
 	return strings.Join(listStrings(x.Objname), ".") + "(" + strings.Join(args, ",") + ")"
 }
 
+// findRoutine is findFunction for the kind of routines that a statement names.
+func (s *Session) findRoutine(d *ddlState, p *prepared, kind pg.ObjectType, x *pg.ObjectWithArgs) (*catalog.Object, error) {
+	what := map[pg.ObjectType]string{pg.ObjectType_OBJECT_PROCEDURE: "procedure", pg.ObjectType_OBJECT_ROUTINE: "routine",
+		pg.ObjectType_OBJECT_AGGREGATE: "aggregate"}[kind]
+	o, err := s.findFunction(d, p, x)
+	switch {
+	case err != nil && what != "":
+		e := *pgerror.As(err)
+		switch e.Code {
+		case pgerror.AmbiguousFunction:
+			e.Message, e.Hint = strings.Replace(e.Message, "function", what, 1), strings.Replace(e.Hint, "function", what, 1)
+		case pgerror.UndefinedFunction:
+			if kind != pg.ObjectType_OBJECT_ROUTINE {
+				e.Message = strings.Replace(strings.Replace(e.Message, "a function", "a "+what, 1), "function ", what+" ", 1)
+				e.Message = strings.Replace(e.Message, "a aggregate", "an aggregate", 1)
+			}
+		}
+		return nil, &e
+	case err == nil && kind == pg.ObjectType_OBJECT_PROCEDURE:
+		return nil, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", signatureText(o))
+	case err == nil && kind == pg.ObjectType_OBJECT_AGGREGATE:
+		return nil, pgerror.New(pgerror.WrongObjectType, "function %s is not an aggregate", signatureText(o))
+	}
+	return o, err
+}
+
+// signatureText is a function with the types of its arguments as messages tell it.
+func signatureText(o *catalog.Object) string {
+	return strings.ReplaceAll(o.Function.Signature(o.Name), ", ", ",")
+}
+
 // findFunction finds a function by its name and, if they are given, the types of
 // its arguments.
 func (s *Session) findFunction(d *ddlState, p *prepared, x *pg.ObjectWithArgs) (*catalog.Object, error) {

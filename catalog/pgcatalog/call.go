@@ -285,7 +285,9 @@ func describeCall(c *call) result {
 		s, ok := c.r.RegName(types.OIDRegprocedure, oid)
 		return orNone("function "+s, ok)
 	case oidPgConstr:
-		if x := c.m.constraint(oid); x != nil {
+		if x := c.m.constraint(oid); x != nil && x.domain != nil {
+			return text("constraint " + quoteIdent(x.name))
+		} else if x != nil {
 			return text("constraint " + quoteIdent(x.name) + " on table " + c.r.relName(c.m, x.table))
 		}
 	case oidPgRewrite:
@@ -309,17 +311,18 @@ func objDescriptionCall(c *call) result {
 		class = c.args[1]
 	}
 	oid := c.oid(0)
-	if x := c.m.byOID[oid]; (class == "" || class == "pg_class") && x != nil && x.obj != nil && x.obj.Comment != "" {
-		return text(x.obj.Comment)
-	}
-	if class == "" || class == "pg_namespace" {
-		for _, d := range schemaDescriptions {
-			if d.obj == oid {
-				return text(d.text)
-			}
+	c.m.descriptions()
+	for _, d := range c.m.commentsOn[oid] {
+		if class == "" || class == descriptionClasses[d.class] {
+			return text(d.text)
 		}
 	}
 	return none
+}
+
+// descriptionClasses are the catalogs of what has comments.
+var descriptionClasses = map[uint32]string{
+	oidPgClass: "pg_class", oidPgNamespace: "pg_namespace", oidPgType: "pg_type", oidPgProc: "pg_proc", oidPgConstr: "pg_constraint",
 }
 
 func colDescriptionCall(c *call) result {

@@ -300,6 +300,25 @@ type constraintRow struct {
 	ref     *rel // of a foreign key: the table that it refers to
 	invalid bool
 	comment string
+	domain  *catalog.Object // of a domain, which has no table
+}
+
+// domainConstraints are the checks of domains.
+func (m *model) domainConstraints() []constraintRow {
+	var out []constraintRow
+	for _, o := range m.userTypes() {
+		out = append(out, constraintsOfDomain(o)...)
+	}
+	return out
+}
+
+func constraintsOfDomain(o *catalog.Object) []constraintRow {
+	var out []constraintRow
+	for i, c := range o.Def.Checks {
+		out = append(out, constraintRow{oid: implied(o.OID, impliedCheck+i), name: c.Name, kind: 'c', expr: valueWords(c.Expr),
+			invalid: c.NotValid, comment: c.Comment, domain: o})
+	}
+	return out
 }
 
 // constraints are those of a table.
@@ -353,14 +372,20 @@ func (m *model) constraints() []constraintRow {
 
 // constraint finds a constraint by its OID, nil if there is none.
 func (m *model) constraint(oid uint32) *constraintRow {
-	r := m.byOID[oid&(1<<24-1)]
-	if r == nil || oid>>24 < impliedPrimary {
+	if oid>>24 < impliedPrimary {
 		return nil
 	}
-	if r.table != nil { // of a key's index
-		r = r.table
+	var all []constraintRow
+	if r := m.byOID[oid&(1<<24-1)]; r == nil {
+		if o := m.snap.ByOID(oid & (1<<24 - 1)); o != nil && o.Def != nil {
+			all = constraintsOfDomain(o)
+		}
+	} else if r.table != nil { // of a key's index
+		all = m.constraintsOf(r.table)
+	} else {
+		all = m.constraintsOf(r)
 	}
-	for _, c := range m.constraintsOf(r) {
+	for _, c := range all {
 		if c.oid == oid {
 			return &c
 		}
@@ -385,11 +410,22 @@ func columnsIn(expr string, cols []catalog.Column) []int {
 var actionCodes = map[string]byte{"": 'a', "restrict": 'r', "cascade": 'c', "set null": 'n', "set default": 'd'}
 
 func constraints(m *model, _ Env, f *filler) {
-	cs := m.constraints()
+	cs := append(m.constraints(), m.domainConstraints()...)
 	f.n = len(cs)
 	f.oid("oid", func(i int) uint32 { return cs[i].oid })
 	f.text("conname", func(i int) string { return cs[i].name })
-	f.oid("connamespace", func(i int) uint32 { return cs[i].table.nsp })
+	f.oid("connamespace", func(i int) uint32 {
+		if d := cs[i].domain; d != nil {
+			return m.snap.Schema(d.Schema).OID
+		}
+		return cs[i].table.nsp
+	})
+	f.oid("contypid", func(i int) uint32 {
+		if d := cs[i].domain; d != nil {
+			return d.OID
+		}
+		return 0
+	})
 	f.char("contype", func(i int) byte { return cs[i].kind })
 	f.all(true, "conislocal")
 	f.bool("convalidated", func(i int) bool { return !cs[i].invalid })
@@ -401,7 +437,12 @@ func constraints(m *model, _ Env, f *filler) {
 		}
 		return cs[i].ref.oid
 	})
-	f.oid("conrelid", func(i int) uint32 { return cs[i].table.oid })
+	f.oid("conrelid", func(i int) uint32 {
+		if cs[i].domain != nil {
+			return 0
+		}
+		return cs[i].table.oid
+	})
 	f.oid("conindid", func(i int) uint32 {
 		if cs[i].index == nil {
 			return 0

@@ -374,9 +374,19 @@ func checkConstraints(m *model, e Env, f *filler) {
 			cs = append(cs, c)
 		}
 	}
+	ofTables := len(cs)
+	ds := m.domainConstraints()
+	for _, c := range ds {
+		cs = append(cs, infoConstraint{name: c.name, clause: "((" + c.expr + "))"})
+	}
 	f.n = len(cs)
 	f.all(e.Database(), "constraint_catalog")
-	f.text("constraint_schema", func(i int) string { return cs[i].table.schema })
+	f.text("constraint_schema", func(i int) string {
+		if i >= ofTables {
+			return ds[i-ofTables].domain.Schema
+		}
+		return cs[i].table.schema
+	})
 	f.text("constraint_name", func(i int) string { return cs[i].name })
 	f.text("check_clause", func(i int) string { return cs[i].clause })
 }

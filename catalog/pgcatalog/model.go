@@ -132,6 +132,10 @@ type model struct {
 	byType  map[uint32]*rel // by the OIDs of row types and their arrays
 	schemas []*catalog.Schema
 
+	commented  sync.Once // what follows is made
+	comments   []description
+	commentsOn map[uint32][]description // by OID, without those on columns
+
 	mu     sync.Mutex
 	cached map[cacheKey]*cacheEntry
 }
@@ -232,7 +236,7 @@ func relkind(o *catalog.Object) byte {
 func compositeRel(o *catalog.Object, nsp uint32) *rel {
 	c := *o
 	for _, f := range o.Def.Fields {
-		c.Columns = append(c.Columns, catalog.Column{Name: f.Name, Type: f.Type})
+		c.Columns = append(c.Columns, catalog.Column{Name: f.Name, Type: f.Type, Comment: f.Comment})
 	}
 	return &rel{obj: &c, oid: implied(o.OID, impliedComposite), nsp: nsp, kind: 'c', schema: o.Schema, name: o.Name, rowType: o.OID, arrayType: uint32(o.Def.Array)}
 }

@@ -118,3 +118,30 @@ func namePart(s string, i int) (part string, next int, ok bool) {
 	}
 	return strings.ToLower(s[from:i]), i, i > from
 }
+
+// valueWords writes what a domain's condition calls its value in capitals.
+func valueWords(sql string) string {
+	var b strings.Builder
+	for i := 0; i < len(sql); {
+		end := i + 1
+		switch c := sql[i]; {
+		case c == '\'' || c == '"':
+			for end < len(sql) && sql[end] != c {
+				end++
+			}
+			end = min(end+1, len(sql))
+		case isWord(c):
+			for end < len(sql) && isWord(sql[end]) {
+				end++
+			}
+			if strings.EqualFold(sql[i:end], "value") && !strings.HasPrefix(sql[end:], "(") && (i == 0 || sql[i-1] != '.') {
+				b.WriteString("VALUE")
+				i = end
+				continue
+			}
+		}
+		b.WriteString(sql[i:end])
+		i = end
+	}
+	return b.String()
+}

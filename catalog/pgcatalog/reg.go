@@ -31,13 +31,13 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 		return r.typeName(m, oid)
 	case types.OIDRegproc:
 		if p := m.proc(oid); p != nil {
-			return procName(p), true
+			return r.procName(p), true
 		}
 	case types.OIDRegprocedure:
 		if p := m.proc(oid); p != nil {
 			name := quoteIdent(p.name) + "(" + typeList(p.args) + ")"
-			if p.schema() != catalog.SchemaPgCatalog {
-				name = p.schema() + "." + name
+			if !slices.ContainsFunc(r.procsNamed([]string{p.name}), func(x *proc) bool { return x.oid == p.oid }) {
+				name = quoteIdent(p.schema()) + "." + name
 			}
 			return name, true
 		}
@@ -102,9 +102,11 @@ func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 	return r.relName(m, x), true
 }
 
-func procName(p *proc) string {
-	if p.nsp == "" && len(procs().byName[p.name]) > 1 || p.schema() != catalog.SchemaPgCatalog {
-		return p.schema() + "." + quoteIdent(p.name)
+// procName is the name of a function, with its schema unless it alone is found
+// without.
+func (r *Reader) procName(p *proc) string {
+	if ps := r.procsNamed([]string{p.name}); len(ps) != 1 || ps[0].oid != p.oid {
+		return quoteIdent(p.schema()) + "." + quoteIdent(p.name)
 	}
 	return quoteIdent(p.name)
 }
@@ -132,7 +134,7 @@ func (r *Reader) RegOID(t types.OID, name string) (uint32, error) {
 	case types.OIDRegtype:
 		return r.regtype(name)
 	case types.OIDRegproc:
-		return regproc(name)
+		return r.regproc(name)
 	case types.OIDRegprocedure:
 		return r.regprocedure(name)
 	case types.OIDRegoper:
@@ -270,12 +272,12 @@ func (r *Reader) regtype(name string) (uint32, error) {
 	return x.rowType, nil
 }
 
-func regproc(name string) (uint32, error) {
+func (r *Reader) regproc(name string) (uint32, error) {
 	parts, err := splitName(name)
 	if err != nil {
 		return 0, err
 	}
-	ps := procsNamed(parts)
+	ps := r.procsNamed(parts)
 	switch len(ps) {
 	case 0:
 		return 0, pgerror.New(pgerror.UndefinedFunction, "function \"%s\" does not exist", name)
@@ -285,16 +287,34 @@ func regproc(name string) (uint32, error) {
 	return 0, pgerror.New(pgerror.AmbiguousFunction, "more than one function named \"%s\"", name)
 }
 
-func procsNamed(parts []string) []*proc {
-	ps := procs().byName[parts[len(parts)-1]]
-	schema := catalog.SchemaPgCatalog
+// procsNamed are the functions of a name, without a schema those along the
+// search path: one hides another of the same arguments behind it.
+func (r *Reader) procsNamed(parts []string) []*proc {
+	path := r.env.SearchPath()
 	if len(parts) > 1 {
-		schema = parts[len(parts)-2]
+		path = parts[len(parts)-2 : len(parts)-1]
+	} else if !slices.Contains(path, catalog.SchemaPgCatalog) {
+		path = append([]string{catalog.SchemaPgCatalog}, path...)
 	}
-	if len(ps) > 0 && ps[0].schema() != schema {
-		return nil
+	name := parts[len(parts)-1]
+	var out []*proc
+	add := func(p *proc) {
+		if !slices.ContainsFunc(out, func(x *proc) bool { return slices.Equal(x.args, p.args) }) {
+			out = append(out, p)
+		}
 	}
-	return ps
+	m := r.model()
+	for _, schema := range path {
+		for _, p := range procs().byName[name] {
+			if p.schema() == schema {
+				add(p)
+			}
+		}
+		for _, o := range m.snap.Functions(schema, name) {
+			add(userProc(o))
+		}
+	}
+	return out
 }
 
 // splitCall takes "name(type,type)" apart.
@@ -341,7 +361,7 @@ func (r *Reader) regprocedure(s string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range procsNamed(parts) {
+	for _, p := range r.procsNamed(parts) {
 		if slices.Equal(p.args, args) {
 			return p.oid, nil
 		}

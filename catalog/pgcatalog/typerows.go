@@ -12,6 +12,7 @@ import (
 func init() {
 	define(map[string]definition{
 		"pg_type": {compute: pgTypes}, "pg_enum": {compute: pgEnums}, "pg_range": {compute: pgRanges}, ".domains": {compute: infoDomains},
+		".domain_constraints": {compute: infoDomainConstraints, personal: true},
 	})
 }
 
@@ -113,6 +114,18 @@ func pgRanges(m *model, _ Env, f *filler) {
 	f.oid("rngmultitypid", func(i int) uint32 { return uint32(rs[i].Multirange) })
 	f.oid("rngcanonical", func(i int) uint32 { return supportProc(rs[i].Name + "_canonical") })
 	f.oid("rngsubdiff", func(i int) uint32 { return supportProc(rs[i].Name + "_subdiff") })
+}
+
+// infoDomainConstraints is information_schema.domain_constraints.
+func infoDomainConstraints(m *model, e Env, f *filler) {
+	cs := m.domainConstraints()
+	f.n = len(cs)
+	f.all(e.Database(), "constraint_catalog", "domain_catalog")
+	f.text("constraint_schema", func(i int) string { return cs[i].domain.Schema })
+	f.text("constraint_name", func(i int) string { return cs[i].name })
+	f.same("domain_schema", "constraint_schema")
+	f.text("domain_name", func(i int) string { return cs[i].domain.Name })
+	f.all("NO", "is_deferrable", "initially_deferred")
 }
 
 // infoDomains is information_schema.domains.

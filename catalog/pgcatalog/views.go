@@ -45,27 +45,59 @@ var schemaDescriptions = []description{
 }
 
 func (m *model) descriptions() []description {
-	out := slices.Clone(schemaDescriptions)
+	m.commented.Do(func() {
+		m.comments = m.describe()
+		m.commentsOn = make(map[uint32][]description)
+		for _, d := range m.comments {
+			if d.sub == 0 {
+				m.commentsOn[d.obj] = append(m.commentsOn[d.obj], d)
+			}
+		}
+	})
+	return m.comments
+}
+
+func (m *model) describe() []description {
+	var out []description
+	add := func(oid, class uint32, sub int, comment string) {
+		if comment != "" {
+			out = append(out, description{oid, class, sub, comment})
+		}
+	}
+	for _, s := range m.schemas {
+		standard := slices.IndexFunc(schemaDescriptions, func(d description) bool { return d.obj == s.OID })
+		if s.Comment == "" && standard >= 0 {
+			out = append(out, schemaDescriptions[standard])
+		}
+		add(s.OID, oidPgNamespace, 0, s.Comment)
+	}
+	for _, o := range m.snap.Objects() {
+		switch {
+		case o.Def != nil:
+			add(o.OID, oidPgType, 0, o.Comment)
+		case o.Function != nil:
+			add(o.OID, oidPgProc, 0, o.Comment)
+		}
+	}
 	for _, r := range m.rels {
 		if r.obj == nil {
+			if p := r.table.obj.Primary; p != nil && r.constraint == 'p' {
+				add(r.oid, oidPgClass, 0, p.IndexComment)
+			}
 			continue
 		}
-		if r.obj.Comment != "" {
-			out = append(out, description{r.oid, oidPgClass, 0, r.obj.Comment})
+		if r.obj.Def == nil {
+			add(r.oid, oidPgClass, 0, r.obj.Comment)
 		}
 		if r.table != nil {
 			continue // its columns are those of the table
 		}
 		for num, c := range r.attrs {
-			if c.Comment != "" {
-				out = append(out, description{r.oid, oidPgClass, num, c.Comment})
-			}
+			add(r.oid, oidPgClass, num, c.Comment)
 		}
 	}
-	for _, c := range m.constraints() {
-		if c.comment != "" {
-			out = append(out, description{c.oid, oidPgConstr, 0, c.comment})
-		}
+	for _, c := range append(m.constraints(), m.domainConstraints()...) {
+		add(c.oid, oidPgConstr, 0, c.comment)
 	}
 	return out
 }
@@ -141,6 +173,9 @@ func (m *model) depends() []depend {
 				add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'n')
 			}
 		}
+	}
+	for _, c := range m.domainConstraints() {
+		add(oidPgConstr, c.oid, oidPgType, c.domain.OID, 0, 'a')
 	}
 	for i, d := range m.defaults() {
 		add(oidPgAttrdef, attrdefOID(i), oidPgClass, d.rel.oid, d.num, 'a')

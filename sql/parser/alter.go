@@ -299,8 +299,9 @@ func (s *stream) commentOn() Node {
 		}
 	} else {
 		n.Kind = s.objectKind()
-		if n.Kind == "" {
-			return nil
+		switch n.Kind {
+		case "", ObjectType, ObjectDomain, ObjectFunction, ObjectDatabase, ObjectRole:
+			return nil // PostgreSQL's grammar has more of their names
 		}
 		n.Name = s.objectName(n.Kind)
 	}

@@ -45,7 +45,7 @@ func MapOf(key, value Type) (OID, error) {
 	default:
 		return 0, pgerror.New(pgerror.InvalidTableDefinition, "invalid map key type: %s", key)
 	}
-	return intern(&Definition{Kind: mapKind, Fields: []Field{{"key", key}, {"value", value}}}), nil
+	return intern(&Definition{Kind: mapKind, Fields: []Field{{Name: "key", Type: key}, {Name: "value", Type: value}}}), nil
 }
 
 // formOf is the type as SQL has it.

@@ -14,15 +14,15 @@ func TestAnonymousTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := StructOf([]Field{{"a", Int4}, {"b B", Of(m)}})
-	if again := StructOf([]Field{{"a", Int4}, {"b B", Of(m)}}); again != s {
+	s := StructOf([]Field{{Name: "a", Type: Int4}, {Name: "b B", Type: Of(m)}})
+	if again := StructOf([]Field{{Name: "a", Type: Int4}, {Name: "b B", Type: Of(m)}}); again != s {
 		t.Errorf("one form has two numbers, %d and %d", s, again)
 	}
 	if got, want := s.Name(), `struct<a integer, "b B" map(text,integer[])>`; got != want {
 		t.Errorf("the name is %s, want %s", got, want)
 	}
 	for _, o := range []OID{s, m, s.Array(), OIDInt4} {
-		text, err := json.Marshal(Field{"f", Of(o)})
+		text, err := json.Marshal(Field{Name: "f", Type: Of(o)})
 		if err != nil {
 			t.Fatal(err)
 		}

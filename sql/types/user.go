@@ -16,8 +16,9 @@ const FirstUser OID = 16384
 
 // Field is an attribute of a composite type.
 type Field struct {
-	Name string
-	Type Type
+	Name    string
+	Type    Type
+	Comment string `json:",omitempty"`
 }
 
 // Label is a value of an enum type. Order is what is stored for it: the labels
@@ -30,7 +31,8 @@ type Label struct {
 // Check is a CHECK constraint of a domain, over the column VALUE.
 type Check struct {
 	Name, Expr string
-	NotValid   bool `json:",omitempty"` // values from before it need not satisfy it
+	NotValid   bool   `json:",omitempty"` // values from before it need not satisfy it
+	Comment    string `json:",omitempty"`
 }
 
 // Definition is what a user has said of a type.
