@@ -81,6 +81,7 @@ func (s *Session) execQuery(ctx context.Context, p *prepared, params []*expr.Con
 	}
 	if p.point != nil && s.pointable() {
 		if n, done, err := s.runPoint(ctx, p.point, params, w); done || err != nil {
+			s.read.rows += n
 			return selectTag(n), err
 		}
 	}

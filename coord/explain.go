@@ -196,7 +196,7 @@ func (s *Session) stepText(text string, st planner.Step, stage string) (string, 
 // analyzeRun runs the statement of EXPLAIN ANALYZE, drops what it returns, and
 // tells how many rows that, or what it has changed, were.
 func (s *Session) analyzeRun(ctx context.Context, x *explained, st *parser.Statement) (report string, err error) {
-	begun := s.c.opts.Now()
+	begun, before := s.c.opts.Now(), s.read
 	w := &countingWriter{}
 	var tag string
 	if x.p != nil {
@@ -205,10 +205,14 @@ func (s *Session) analyzeRun(ctx context.Context, x *explained, st *parser.State
 		tag, err = s.execDDL(ctx, &prepared{stmt: st, sql: st.SQL()}, w)
 	}
 	took := s.c.opts.Now().Sub(begun)
+	if n := s.read.sorted - before.sorted; n > 0 {
+		report = fmt.Sprintf("Rows Sorted for Index Order: %d\n", n)
+	}
+	report += fmt.Sprintf("Rows Read: %d\n", s.read.rows-before.rows)
 	if count := tag[strings.LastIndexByte(tag, ' ')+1:]; w.rows > 0 {
-		report = fmt.Sprintf("Rows: %d\n", w.rows)
+		report += fmt.Sprintf("Rows: %d\n", w.rows)
 	} else if _, err := strconv.Atoi(count); err == nil {
-		report = fmt.Sprintf("Rows: %s\n", count)
+		report += fmt.Sprintf("Rows: %s\n", count)
 	}
 	return report + fmt.Sprintf("Execution Time: %.3f ms\n", float64(took.Microseconds())/1000), err
 }

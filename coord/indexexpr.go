@@ -259,8 +259,7 @@ func (t *tableAlter) indexUses(x *catalog.Object, col int) (bool, error) {
 }
 
 // indexes lists the keys by which a collection can be looked up: its own and
-// those of its indexes. Only types whose equality is that of their bits
-// qualify, as the collections are arranged by the stored values.
+// those of its indexes.
 func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 	cat := s.snapshot()
 	o := cat.ByID(id)
@@ -275,8 +274,17 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 		ix := planner.Index{ID: x.ID, Key: key, Unique: unique}
 		for _, k := range key {
 			ix.Names = append(ix.Names, x.KeyText(k, o.Columns, func(name string) string { return name }))
-			if t := x.KeyType(k, o.Columns); !bitwiseEqual(t) {
-				ix.Useless = "values of type " + types.Of(t.OID).String() + " that are equal may differ in their bits, by which rows are found"
+			t := x.KeyType(k, o.Columns)
+			if bitwiseEqual(t) {
+				continue
+			}
+			if ix.Unequal = true; !hasOrder(t) {
+				ix.Useless = "values of type " + types.Of(t.OID).String() + " have no order"
+			}
+		}
+		if x.Index != nil && x.Index.Encoded {
+			if ix.Unequal = false; len(x.Exprs) > 0 {
+				ix.Useless = "the values of its expressions are only there in an encoded form"
 			}
 		}
 		if x != o && !x.Plain() {

@@ -23,6 +23,17 @@ type pointRead struct {
 	result columnar.Batch
 }
 
+// pointOf is pointOf of a plan whose keys stand in the index as they are.
+func (s *Session) pointOf(rel plan.Rel) *pointRead {
+	p := pointOf(rel)
+	if p != nil {
+		if _, encoded := lookupForm(s.snapshot().ByID(p.index[0])); encoded {
+			return nil
+		}
+	}
+	return p
+}
+
 // pointOf recognizes the plans that are point reads, nil if rel is another.
 func pointOf(rel plan.Rel) *pointRead {
 	switch r := rel.(type) {

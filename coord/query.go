@@ -96,7 +96,7 @@ func (s *Session) planBound(p *prepared) error {
 			err = s.optimizeSteps(b.Steps)
 		}
 		if p.asOf == nil && len(b.Steps) == 0 && err == nil {
-			p.point = pointOf(p.rel)
+			p.point = s.pointOf(p.rel)
 		}
 	case *planner.Write:
 		p.params, p.columns = b.Params, returningColumns(b.Returning)
@@ -171,7 +171,13 @@ type reader struct {
 	// exist only while the statement runs.
 	writes []tableWrite
 	given  map[plan.ObjectID]*columnar.Batch
+
+	read rowsRead
 }
+
+// rowsRead counts the rows that reads have looked at, and that were put in order
+// for that.
+type rowsRead struct{ rows, sorted int }
 
 // give adds a relation that exists only while the statement runs.
 func (r *reader) give(id plan.ObjectID, rows *columnar.Batch) {
@@ -399,6 +405,9 @@ func (r *reader) close() {
 		sn.Release()
 	}
 	r.snaps = nil
+	r.s.read.rows += r.read.rows
+	r.s.read.sorted += r.read.sorted
+	r.read = rowsRead{}
 }
 
 // Positive implements render.PositiveReader: what the session's own transaction
@@ -415,6 +424,7 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 				yield(nil, context.Cause(ctx))
 				return false
 			}
+			r.read.rows += d.N
 			return yield(selectCols(d, get), nil)
 		}
 		if b := r.given[get.ID]; b != nil {
@@ -435,7 +445,7 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 			return
 		}
 		if get.Lookup != nil {
-			if !r.lookup(get.Lookup, give, yield) {
+			if !r.lookup(get.Lookup, give) {
 				return
 			}
 		} else if sn := r.snaps[get.ID]; sn != nil {
@@ -455,52 +465,6 @@ func (r *reader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dataflo
 			}
 		}
 	}
-}
-
-// lookup gives the rows of a Lookup's keys. It reports whether to go on.
-func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool, yield func(*dataflow.Delta, error) bool) bool {
-	sn := r.snaps[l.Index]
-	if sn == nil {
-		return true
-	}
-	var keys []*columnar.Builder
-	n := 0
-	for _, vals := range l.Values {
-		key := make([]*columnar.Vec, len(vals))
-		null := false
-		for i, v := range vals {
-			k, err := expr.EvalConst(v, r.ctx)
-			if err != nil {
-				yield(nil, err)
-				return false
-			}
-			key[i] = k.Val
-			null = null || k.Val.Null(0)
-		}
-		if null {
-			continue
-		}
-		for i, v := range key {
-			if n == 0 {
-				keys = append(keys, columnar.NewBuilder(v.Kind(), len(l.Values)))
-			}
-			keys[i].AppendFrom(v, 0)
-		}
-		n++
-	}
-	if n == 0 {
-		return true
-	}
-	cols := make([]*columnar.Vec, len(keys))
-	for i, b := range keys {
-		cols[i] = b.Build()
-	}
-	more := true
-	sn.Lookup(cols, n, func(d *dataflow.Delta) bool {
-		more = give(d)
-		return more
-	})
-	return more
 }
 
 // runQuery runs an optimized plan once and gives its rows to emit.

@@ -37,6 +37,7 @@ type Session struct {
 	stmts   map[string]*prepared
 	portals map[string]*portal
 	rules   map[plan.ObjectID]*rules
+	read    rowsRead // by statements up to now, for EXPLAIN ANALYZE
 	// tempSchema is the schema of the session's temporary objects, once it has any.
 	tempSchema string
 	onCommit   bool // some of them are emptied or dropped at a commit

@@ -32,18 +32,26 @@ func (r *run) resolveLookups(rel plan.Rel) (plan.Rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, ok := out.(*plan.Join)
-	if !ok || j.Lookup == nil {
-		return out, nil
+	switch n := out.(type) {
+	case *plan.Join:
+		if n.Lookup != nil {
+			return r.lookupJoin(n)
+		}
+	case *plan.TopK:
+		return r.firstRows(n)
 	}
-	return r.lookupJoin(j)
+	return out, nil
 }
 
 func hasLookups(rel plan.Rel) bool {
 	found := false
 	plan.Walk(rel, func(n plan.Rel) bool {
-		j, ok := n.(*plan.Join)
-		found = found || ok && j.Lookup != nil
+		switch n := n.(type) {
+		case *plan.Join:
+			found = found || n.Lookup != nil
+		case *plan.Get:
+			found = found || n.Lookup != nil && n.Lookup.First
+		}
 		return !found
 	})
 	return found
@@ -82,18 +90,8 @@ func (r *run) lookupJoin(j *plan.Join) (plan.Rel, error) {
 		}
 		l.Values = append(l.Values, key)
 	}
-	c.Right = lookedUp(j.Right, l)
+	c.Right = plan.LookedUp(j.Right, l)
 	return &c, nil
-}
-
-// lookedUp is a chain of filters and projections over a Get, with a lookup.
-func lookedUp(rel plan.Rel, l *plan.Lookup) plan.Rel {
-	if g, ok := rel.(*plan.Get); ok {
-		c := *g
-		c.Lookup = l
-		return &c
-	}
-	return plan.WithInput(rel, lookedUp(plan.Input(rel), l))
 }
 
 // rowsOf runs a part of the plan by itself.

@@ -31,6 +31,14 @@ type PositiveReader interface {
 	Positive(get *plan.Get) bool
 }
 
+// OrderedReader is a Reader that may give the rows of a read whose Lookup says First
+// in that order, none of them with a negative diff; nil: it cannot. Of more than
+// most rows a sorted scan is thought to be cheaper.
+type OrderedReader interface {
+	Reader
+	InOrder(ctx context.Context, get *plan.Get) (rows iter.Seq2[*dataflow.Delta, error], most int)
+}
+
 // Emit takes a batch of result rows; rows are whole (no diffs). An error ends the run.
 type Emit func(b *columnar.Batch) error
 
@@ -66,7 +74,13 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 		return nil
 	}
 	if get, filters, outs, ok := linear(rel); ok {
-		err = run.linear(get, filters, outs)
+		var first *Sorter
+		if first, err = run.inOrder(s, get, filters, outs); first != nil && err == nil {
+			return first.Emit(emit)
+		}
+		if err == nil {
+			err = run.linear(get, filters, outs)
+		}
 	} else {
 		err = run.circuit(rel)
 	}
@@ -84,7 +98,8 @@ type run struct {
 	emit    Emit
 	width   int
 	sorter  *Sorter
-	streams bool // rows go to emit as they come
+	streams bool                              // rows go to emit as they come
+	ordered iter.Seq2[*dataflow.Delta, error] // what linear reads, if it is in order
 }
 
 // linear takes a plan apart that only filters and projects one collection or
@@ -178,6 +193,9 @@ func (r *run) source(source plan.Rel) iter.Seq2[*dataflow.Delta, error] {
 			}
 		}
 	case *plan.Get:
+		if r.ordered != nil {
+			return r.ordered
+		}
 		return func(yield func(*dataflow.Delta, error) bool) {
 			for d, err := range r.reader.Snapshot(r.ctx, s) {
 				if err == nil && r.ctx.Err() != nil {

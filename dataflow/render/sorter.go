@@ -31,6 +31,9 @@ type Sorter struct {
 	bytes         int64
 	memory        *Memory // nil: no bound
 	spilled       *sortRuns
+	// peers says that rows come in this order, and that all that are equal in it to
+	// the last one wanted are wanted, too: of those, more may be kept.
+	peers []plan.SortKey
 }
 
 // NewSorter makes a Sorter for rows with the columns of s; of those it emits
@@ -48,7 +51,26 @@ func (s *Sorter) Streams() bool { return len(s.order) == 0 }
 
 // Enough reports whether further rows cannot matter.
 func (s *Sorter) Enough() bool {
-	return s.limit == 0 || s.Streams() && s.limit >= 0 && int64(s.rows) >= s.limit+s.offset
+	if s.limit == 0 {
+		return true
+	}
+	return s.Streams() && s.limit >= 0 && int64(s.rows) >= s.limit+s.offset && !s.peersLeft()
+}
+
+// peersLeft reports whether the next row may be a peer of the last one wanted.
+func (s *Sorter) peersLeft() bool {
+	if s.peers == nil {
+		return false
+	}
+	at := int(s.limit+s.offset) - 1
+	b := 0
+	for at >= s.batches[b].N {
+		at -= s.batches[b].N
+		b++
+	}
+	last := &s.batches[len(s.batches)-1]
+	keys := func(b *columnar.Batch) []columnar.SortKey { return orderKeys(s.peers, s.typs, b) }
+	return columnar.CompareBetween(keys(&s.batches[b]), at, keys(last), last.N-1) == 0
 }
 
 // Add takes rows.
@@ -59,7 +81,7 @@ func (s *Sorter) Add(b columnar.Batch) error {
 	s.batches = append(s.batches, b)
 	s.rows += b.N
 	s.bytes += int64(b.MemSize())
-	if s.limit >= 0 && int64(s.rows) > s.limit+s.offset+pruneRows {
+	if s.limit >= 0 && int64(s.rows) > s.limit+s.offset+pruneRows && s.peers == nil {
 		s.prune()
 	}
 	if m := s.memory; m != nil && s.bytes > m.Sort && !s.Streams() {
@@ -126,11 +148,14 @@ func (s *Sorter) sorted() (columnar.Batch, []uint32) {
 }
 
 // keys are the sort keys over a batch.
-func (s *Sorter) keys(b *columnar.Batch) []columnar.SortKey {
-	keys := make([]columnar.SortKey, len(s.order))
-	for i, k := range s.order {
+func (s *Sorter) keys(b *columnar.Batch) []columnar.SortKey { return orderKeys(s.order, s.typs, b) }
+
+// orderKeys are the keys of an order over a batch of columns of the given types.
+func orderKeys(order []plan.SortKey, typs []types.Type, b *columnar.Batch) []columnar.SortKey {
+	keys := make([]columnar.SortKey, len(order))
+	for i, k := range order {
 		v := b.Cols[k.Col]
-		if t := s.typs[k.Col]; types.NeedsSortKey(t) {
+		if t := typs[k.Col]; types.NeedsSortKey(t) {
 			v = types.SortKeyVec(t, v)
 		}
 		keys[i] = columnar.SortKey{Vec: v, Desc: k.Desc, NullsFirst: k.NullsFirst}

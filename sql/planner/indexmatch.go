@@ -30,7 +30,7 @@ func withExprs(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Ex
 	}
 	fixed = maps.Clone(fixed)
 	for i, x := range ix.Exprs {
-		is := func(e expr.Expr) bool { return expr.Equal(overTable(e, g), x) }
+		is := func(e expr.Expr) bool { return expr.Equal(overTable(expr.StripRelabel(e), g), x) }
 		for _, p := range preds {
 			var vals []expr.Expr
 			if l, r, ok := plan.IsEquality(p); ok {

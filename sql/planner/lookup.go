@@ -17,7 +17,7 @@ const maxLookups = 256
 //
 //	SELECT * FROM t WHERE id = $1        (id is the key of t)  →  Get t lookup=($1)
 func (o *optimizer) lookups(r plan.Rel) plan.Rel {
-	if o.opts.Indexes == nil || !o.on("PointLookup") {
+	if o.opts.Indexes == nil {
 		return r
 	}
 	f, ok := r.(*plan.Filter)
@@ -33,17 +33,24 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 		if u := o.lookupUnion(f, g); u != nil {
 			return u
 		}
-		return r
+		if best = o.rangeLookup(g, f.Preds); best == nil {
+			return r
+		}
+		o.fire("RangeLookup")
+	} else {
+		o.fire("PointLookup")
+		best.Exact = exactKey(g, f.Preds, best)
 	}
-	o.fire("PointLookup")
 	c := *g
-	best.Exact = exactKey(g, f.Preds, best)
 	c.Lookup = best
 	return &plan.Filter{Input: &c, Preds: f.Preds}
 }
 
-// bestLookup is the best lookup for a filter, nil if there is none.
+// bestLookup is the best lookup of whole keys for a filter, nil if there is none.
 func (o *optimizer) bestLookup(g *plan.Get, preds []expr.Expr) *plan.Lookup {
+	if !o.on("PointLookup") {
+		return nil
+	}
 	fixed := fixedValues(g, preds)
 	var best *plan.Lookup
 	for _, ix := range o.opts.Indexes(g.ID) {
@@ -60,7 +67,7 @@ func exactKey(g *plan.Get, preds []expr.Expr, l *plan.Lookup) bool {
 		return false
 	}
 	is := func(e, v expr.Expr) bool {
-		c, ok := e.(*expr.Column)
+		c, ok := expr.StripRelabel(e).(*expr.Column)
 		if !ok {
 			return false
 		}
@@ -94,7 +101,7 @@ func better(a, b *plan.Lookup) bool {
 func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 	fixed := map[int][]expr.Expr{}
 	add := func(e expr.Expr, vals []expr.Expr) {
-		c, ok := e.(*expr.Column)
+		c, ok := expr.StripRelabel(e).(*expr.Column)
 		if !ok {
 			return
 		}
@@ -145,19 +152,19 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 	return fixed
 }
 
-// keyValue is v as a value of a key column's type, nil if it is not a constant
-// or parameter that can be one.
+// keyValue is v as a value of a key column's type, nil if it is not without
+// columns, or cannot be one.
 func keyValue(v expr.Expr, t types.Type) expr.Expr {
 	switch v := v.(type) {
 	case *expr.Param:
-		if v.Typ.OID == t.OID {
+		if sameForm(v.Typ, t) {
 			return v
 		}
 	case *expr.Const:
 		if v.Val.Null(0) {
 			return nil
 		}
-		if v.Typ.OID == t.OID {
+		if sameForm(v.Typ, t) {
 			return v
 		}
 		n, ok := plan.IntConst(v)
@@ -169,15 +176,30 @@ func keyValue(v expr.Expr, t types.Type) expr.Expr {
 			return int64Const(n)
 		case t.OID == types.OIDInt4 && n == int64(int32(n)):
 			return int32Const(int32(n))
+		case t.OID == types.OIDInt2 && n == int64(int16(n)):
+			return int16Const(int16(n))
+		}
+	default:
+		if sameForm(v.Type(), t) && !expr.UsesColumns(v) && !hasSubquery(v) && !expr.Any(v, isOuter) && expr.VolatilityOf(v) != expr.Volatile {
+			return v
 		}
 	}
 	return nil
 }
 
+func isOuter(e expr.Expr) bool { _, ok := e.(*expr.OuterColumn); return ok }
+
+// sameForm reports whether values of type v are those of a key of type t, as far as
+// equality and order go.
+func sameForm(v, t types.Type) bool {
+	text := func(o types.OID) bool { return o == types.OIDText || o == types.OIDVarchar || o == types.OIDName }
+	return v.OID == t.OID || text(v.OID) && text(t.OID) || v.OID == t.Storage().OID
+}
+
 // lookupBy is the lookup of the fixed values by an index, nil if a column of
 // its key is not fixed or there are too many combinations.
 func lookupBy(ix Index, fixed map[int][]expr.Expr) *plan.Lookup {
-	if len(ix.Key) == 0 || ix.Useless != "" {
+	if len(ix.Key) == 0 || ix.Useless != "" || ix.Unequal {
 		return nil
 	}
 	values := [][]expr.Expr{nil}
@@ -194,5 +216,5 @@ func lookupBy(ix Index, fixed map[int][]expr.Expr) *plan.Lookup {
 		}
 		values = next
 	}
-	return &plan.Lookup{Index: ix.ID, Key: ix.Key, Values: values, Unique: ix.Unique}
+	return &plan.Lookup{Index: ix.ID, Key: ix.Key, Values: values, Unique: ix.Unique, Names: ix.Names}
 }

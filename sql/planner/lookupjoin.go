@@ -91,7 +91,7 @@ func (o *optimizer) joinLookup(j *plan.Join) *plan.JoinLookup {
 	}
 	var best *plan.JoinLookup
 	for _, ix := range o.opts.Indexes(get.ID) {
-		if ix.ID != get.ID && !o.opts.IndexJoins || len(ix.Key) == 0 || len(ix.Preds) > 0 || ix.Useless != "" {
+		if ix.ID != get.ID && !o.opts.IndexJoins || len(ix.Key) == 0 || len(ix.Preds) > 0 || ix.Useless != "" || ix.Unequal {
 			continue
 		}
 		l := &plan.JoinLookup{Index: ix.ID, Key: ix.Key, Unique: ix.Unique}
@@ -157,7 +157,7 @@ func (o *optimizer) small(r plan.Rel) bool {
 	case *plan.Constant:
 		return r.Rows.N <= smallRows
 	case *plan.Get:
-		if r.Lookup != nil {
+		if l := r.Lookup; l != nil && (!l.Ordered || len(l.Values[0]) > 0 || l.Lower != nil && l.Upper != nil) {
 			return true
 		}
 		n := o.opts.Rows(r.ID)
@@ -171,7 +171,8 @@ func (o *optimizer) small(r plan.Rel) bool {
 	case *plan.Window:
 		return o.small(r.Input)
 	case *plan.TopK:
-		return o.small(r.Input)
+		n, ok := plan.IntConst(r.Limit)
+		return ok && n <= smallRows && len(r.Partition) == 0 && !r.WithTies || o.small(r.Input)
 	case *plan.Aggregate:
 		return o.small(r.Input)
 	case *plan.Assert:

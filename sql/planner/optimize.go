@@ -16,6 +16,9 @@ type Index struct {
 	Names []string
 	// Useless says why nothing can be looked up by it, "" if that is not so.
 	Useless string
+	// Unequal says that equal keys may differ in their bits, by which whole keys are
+	// found: rows are found only in the order of the key.
+	Unequal bool
 }
 
 // Options is what optimization may depend on besides the bound plan.
@@ -75,7 +78,7 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 			r = o.clean(l)
 		}
 	}
-	return r, nil
+	return o.readsInOrder(r), nil
 }
 
 // Lower brings a bound plan to the relational stage and does nothing else.
@@ -132,7 +135,7 @@ func Rules() []string {
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap", "PushFilterThroughFullJoin",
 		"PushFilterThroughProject", "PushFilterThroughSetOp", "PushFilterThroughTopK", "PushFilterThroughWindow",
-		"PushLimit", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter", "SemiToInner",
+		"PushLimit", "RangeLookup", "ReadInOrder", "RemoveAggregate", "RemoveAssert", "RemoveDistinct", "RemoveFilter", "SemiToInner",
 		"RemoveKeyedAggregate", "RemoveLeftJoin", "RemoveParentJoin", "RemoveProject", "RemoveSelfJoin", "RemoveTopK", "RemoveUnitJoin", "ReorderJoins", "RightToLeft",
 		"ShareCommon", "SimplifyCase", "SimplifyCoalesce", "SimplifyIdentity", "SimplifyLogic", "SimplifyNot",
 		"SimplifyNullTest", "SinkSemiJoin", "SplitRanks", "WindowToAggregate", "WindowToTopK",

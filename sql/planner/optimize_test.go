@@ -44,7 +44,14 @@ func (p *planTest) indexes(id plan.ObjectID) []Index {
 	out = append(out, p.cat.indexes[id]...)
 	for i := range out {
 		for _, k := range out[i].Key {
-			out[i].Names = append(out[i].Names, o.Columns[max(k, 0)].Name)
+			if k < 0 {
+				x := out[i].Exprs[-1-k]
+				out[i].Names = append(out[i].Names, expr.String(x, nil))
+				out[i].Unequal = out[i].Unequal || !plan.BitEqual(x.Type())
+				continue
+			}
+			out[i].Names = append(out[i].Names, o.Columns[k].Name)
+			out[i].Unequal = out[i].Unequal || !plan.BitEqual(o.Columns[k].Type)
 		}
 	}
 	return out

@@ -245,6 +245,11 @@ func int64Const(v int64) *expr.Const {
 	return &expr.Const{Val: columnar.FromSlice([]int64{v}, nil), Typ: types.Int8}
 }
 
+// int16Const is an int2 literal.
+func int16Const(v int16) *expr.Const {
+	return &expr.Const{Val: columnar.FromSlice([]int16{v}, nil), Typ: types.Int2}
+}
+
 // int32Const is an int4 literal.
 func int32Const(v int32) *expr.Const {
 	return &expr.Const{Val: columnar.FromSlice([]int32{v}, nil), Typ: types.Int4}

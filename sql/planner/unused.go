@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"strings"
-
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
@@ -61,58 +59,52 @@ func whyNot(g *plan.Get, ix Index, preds []expr.Expr) string {
 		return "all rows are read"
 	}
 	fixed := withExprs(ix, g, preds, fixedValues(g, preds))
-	var missing []string
-	keys := 1
-	for i, k := range ix.Key {
-		if len(fixed[k]) == 0 {
-			missing = append(missing, missingKey(g, ix, i, preds))
-		}
-		keys *= max(len(fixed[k]), 1)
-	}
-	switch {
-	case len(missing) > 0:
-		return strings.Join(missing, "; ")
-	case keys > maxLookups:
-		return itoa(keys) + " keys are too many to look up"
+	first := fixed[ix.Key[0]]
+	switch l := rangeBy(ix, g, preds, fixed, maxLookups); {
+	case len(first) > maxLookups:
+		return itoa(len(first)) + " keys are too many to look up"
+	case weight(l) == 0:
+		return missingKey(g, ix, preds)
 	case !impliesAll(g, preds, ix.Preds):
 		return "the filter does not imply that " + expr.String(logicOf(true, ix.Preds), nil)
-	case g.Lookup != nil:
-		return "another one is better"
 	}
-	return "a key column's type is not that of the constant"
+	return "another one is better"
 }
 
-// missingKey tells what a filter says of a part of a key in place of its value.
-func missingKey(g *plan.Get, ix Index, part int, preds []expr.Expr) string {
-	key := ix.Key[part]
+// missingKey tells what a filter says of the first part of a key in place of its
+// values or bounds.
+func missingKey(g *plan.Get, ix Index, preds []expr.Expr) string {
+	key := ix.Key[0]
 	if key < 0 {
-		return "no equality with a constant of " + expr.String(ix.Exprs[-1-key], nil)
+		return "no value or bound of " + expr.String(ix.Exprs[-1-key], nil) + " is given"
 	}
 	at := sourceAt(g, key)
 	name := "column " + itoa(key+1)
-	if part < len(ix.Names) {
-		name = ix.Names[part]
+	if len(ix.Names) > 0 {
+		name = ix.Names[0]
 	}
 	is := func(e expr.Expr) bool { c, ok := e.(*expr.Column); return ok && c.Index == at }
 	for _, p := range conjuncts(preds) {
 		if at < 0 || usesOnly(p, func(i int) bool { return i != at }) {
 			continue
 		}
-		l, r, equality := plan.IsEquality(p)
 		or, isOr := p.(*expr.Logic)
 		c, isCall := p.(*expr.Call)
+		comparison := isCall && isComparison(c.Fn) && len(c.Args) == 2
 		switch {
 		case isOr && !or.And:
 			return "an OR is about more than " + name
-		case equality && (is(l) && expr.UsesColumns(r) || is(r) && expr.UsesColumns(l)):
-			return name + " is equated to other columns, and not to a constant"
-		case equality && (is(l) || is(r)):
+		case comparison && c.Fn.Name == "<>":
+			return "<> excludes few values of " + name
+		case comparison && (is(c.Args[0]) && expr.UsesColumns(c.Args[1]) || is(c.Args[1]) && expr.UsesColumns(c.Args[0])):
+			return name + " is compared with other columns, and not with a constant"
+		case comparison && (is(c.Args[0]) || is(c.Args[1])):
 			return name + " is compared with a value of another type"
-		case equality:
-			return "the equality is of an expression of " + name + ", and not of it"
-		case isCall && isComparison(c.Fn) && c.Fn.Name != "<>":
-			return "only bounds of " + name + " are given, but rows are found by whole keys"
+		case comparison:
+			return "the condition is on an expression of " + name + ", and not on it"
+		case isCall && c.Fn.Operator && (c.Fn.Name == "~~" || c.Fn.Name == "~"):
+			return "the pattern for " + name + " does not begin with a constant text"
 		}
 	}
-	return "no equality with a constant on " + name
+	return "no value or bound of " + name + " is given"
 }

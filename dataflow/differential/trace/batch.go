@@ -61,6 +61,9 @@ type Batch struct {
 
 	columnsMu sync.Mutex
 	columns   []*columnar.Gatherer
+
+	ordersMu sync.Mutex
+	orders   map[string]*sortedRows // by the name of the Ordering
 }
 
 // newBatch makes a batch of whole chunks (all but the last full, unless
@@ -115,6 +118,7 @@ func (b *Batch) Release() {
 	case n < 0:
 		panic("trace: batch released once too often")
 	}
+	orderMemory.forget(b)
 	if b.release != nil {
 		b.release()
 	}

@@ -348,6 +348,7 @@ func (s *Spine) Replace(old, new *Batch) bool {
 		}
 		list := append([]*Batch(nil), s.batches...)
 		list[i] = new
+		new.adoptOrders(old)
 		s.batches = list
 		for _, g := range s.merges {
 			// The merge goes on over the old memory, which it keeps alive.

@@ -69,6 +69,24 @@ type Lookup struct {
 	// Exact says that there is one key, and that the Filter over the read asks
 	// for nothing else.
 	Exact bool
+
+	// Ordered says that the rows are found in the order of Key: Values has, for the
+	// first columns of Key only, perhaps for none, the values wanted, and Lower and
+	// Upper bound the next one. NULL is not within bounds, if there are some.
+	Ordered      bool
+	Lower, Upper *Bound
+	// First says that the rows are wanted in the order of the key columns after
+	// those of Values, or with Desc against it, and only as many as those above
+	// ask for.
+	First, Desc bool
+	// Names are those of the columns of Key, for who explains plans.
+	Names []string
+}
+
+// Bound is an end of a range of values: an expression without columns.
+type Bound struct {
+	Value expr.Expr
+	Open  bool // the value itself is not within
 }
 
 // Source is the column of the collection that output column i is.

@@ -146,20 +146,71 @@ func describeGet(r *Get) string {
 		b.WriteString(" append-only")
 	}
 	if l := r.Lookup; l != nil {
-		keys := make([]string, len(l.Values))
-		for i, vals := range l.Values {
-			parts := make([]string, len(vals))
-			for j, v := range vals {
-				parts[j] = n.expr(v)
-			}
-			keys[i] = "(" + strings.Join(parts, ", ") + ")"
-		}
-		fmt.Fprintf(&b, " lookup=%s", strings.Join(keys, ", "))
+		b.WriteString(describeLookup(l, n))
 		if l.Index != r.ID {
 			fmt.Fprintf(&b, " index=%d", l.Index)
 		}
 	}
 	return b.String()
+}
+
+func describeLookup(l *Lookup, n *names) string {
+	if l.Ordered {
+		return describeRange(l, n)
+	}
+	keys := make([]string, len(l.Values))
+	for i, vals := range l.Values {
+		parts := make([]string, len(vals))
+		for j, v := range vals {
+			parts[j] = n.expr(v)
+		}
+		keys[i] = "(" + strings.Join(parts, ", ") + ")"
+	}
+	return " lookup=" + strings.Join(keys, ", ")
+}
+
+// describeRange tells what a lookup in the order of a key asks for.
+func describeRange(l *Lookup, n *names) string {
+	name := func(k int) string {
+		if k < len(l.Names) {
+			return l.Names[k]
+		}
+		return "#" + strconv.Itoa(k)
+	}
+	var ranges []string
+	fixed := 0
+	for _, vals := range l.Values {
+		fixed = len(vals)
+		var parts []string
+		for j, v := range vals {
+			parts = append(parts, name(j)+" = "+n.expr(v))
+		}
+		op := map[bool]string{false: "=", true: ""}
+		if b := l.Lower; b != nil {
+			parts = append(parts, name(fixed)+" >"+op[b.Open]+" "+n.expr(b.Value))
+		}
+		if b := l.Upper; b != nil {
+			parts = append(parts, name(fixed)+" <"+op[b.Open]+" "+n.expr(b.Value))
+		}
+		if len(parts) > 0 {
+			ranges = append(ranges, "("+strings.Join(parts, " AND ")+")")
+		}
+	}
+	var s string
+	if len(ranges) > 0 {
+		s = " lookup=" + strings.Join(ranges, ", ")
+	}
+	if l.First {
+		rest := make([]string, 0, len(l.Key))
+		for k := fixed; k < len(l.Key); k++ {
+			rest = append(rest, name(k))
+		}
+		s += " in order of " + strings.Join(rest, ", ")
+		if l.Desc {
+			s += " backward"
+		}
+	}
+	return s
 }
 
 func describeConstant(r *Constant) string {

@@ -229,9 +229,10 @@ func MapExprs(r Rel, f func(expr.Expr) expr.Expr) Rel {
 		for i := range vals {
 			vals[i] = m.list(vals[i])
 		}
+		lower, upper := m.bound(r.Lookup.Lower), m.bound(r.Lookup.Upper)
 		if m.changed {
 			c, l := *r, *r.Lookup
-			l.Values = vals
+			l.Values, l.Lower, l.Upper = vals, lower, upper
 			c.Lookup = &l
 			return &c
 		}
@@ -362,6 +363,13 @@ func (m *exprMapper) calls(cs []WindowCall) []WindowCall {
 	return out
 }
 
+func (m *exprMapper) bound(b *Bound) *Bound {
+	if b == nil {
+		return nil
+	}
+	return &Bound{Value: m.one(b.Value), Open: b.Open}
+}
+
 // ReadIDs lists the collections and indexes that running a plan reads.
 func ReadIDs(r Rel) []ObjectID {
 	var ids []ObjectID
@@ -396,6 +404,16 @@ func BindParams(r Rel, consts []*expr.Const) Rel {
 	return Rewrite(r, func(n Rel) Rel {
 		return MapExprs(n, func(e expr.Expr) expr.Expr { return expr.BindParams(e, consts) })
 	})
+}
+
+// LookedUp is a chain of filters and projections over a Get, with a lookup.
+func LookedUp(r Rel, l *Lookup) Rel {
+	if g, ok := r.(*Get); ok {
+		c := *g
+		c.Lookup = l
+		return &c
+	}
+	return WithInput(r, LookedUp(Input(r), l))
 }
 
 // Ref is a reference to output column i of r.
