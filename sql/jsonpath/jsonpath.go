@@ -59,8 +59,19 @@ const (
 	Floor
 	Ceiling
 	Double
-	Datetime
 	KeyValue
+	Bigint
+	Boolean
+	Decimal
+	Integer
+	NumberOf
+	StringOf
+	Datetime
+	Date
+	Time
+	TimeTZ
+	Timestamp
+	TimestampTZ
 )
 
 // Node is an item of a path, with the accessor that is applied to its value.
@@ -68,7 +79,8 @@ type Node struct {
 	Kind Kind
 	Next *Node
 	// Left and Right are the operands; Left that of a unary operator, the
-	// predicate of a filter, the template of datetime().
+	// predicate of a filter, the template of datetime(), the precision of other
+	// methods; Right the scale of decimal().
 	Left, Right *Node
 	Text        string // of strings, names and patterns
 	Num         []byte // in the encoding of package decimal
@@ -87,7 +99,9 @@ type Range struct{ From, To *Node }
 var names = map[Kind]string{
 	And: "&&", Or: "||", Equal: "==", NotEqual: "!=", Less: "<", Greater: ">", LessOrEqual: "<=", GreaterOrEqual: ">=",
 	Add: "+", Sub: "-", Mul: "*", Div: "/", Mod: "%", Plus: "+", Minus: "-", StartsWith: "starts with", LikeRegex: "like_regex",
-	Type: "type", Size: "size", Abs: "abs", Floor: "floor", Ceiling: "ceiling", Double: "double", Datetime: "datetime", KeyValue: "keyvalue",
+	Type: "type", Size: "size", Abs: "abs", Floor: "floor", Ceiling: "ceiling", Double: "double", KeyValue: "keyvalue",
+	Bigint: "bigint", Boolean: "boolean", Decimal: "decimal", Integer: "integer", NumberOf: "number", StringOf: "string",
+	Datetime: "datetime", Date: "date", Time: "time", TimeTZ: "time_tz", Timestamp: "timestamp", TimestampTZ: "timestamp_tz",
 }
 
 // String is an operator's symbol or a method's name.
@@ -95,6 +109,9 @@ func (k Kind) String() string { return names[k] }
 
 // IsPredicate reports whether a node of the kind is a predicate.
 func (k Kind) IsPredicate() bool { return k >= And && k <= LikeRegex }
+
+// IsMethod reports whether a node of the kind is an item method.
+func (k Kind) IsMethod() bool { return k >= Type }
 
 // last is the end of a chain of accessors.
 func (n *Node) last() *Node {
@@ -105,7 +122,7 @@ func (n *Node) last() *Node {
 }
 
 // HasDates reports whether the path makes dates or times.
-func (p *Path) HasDates() bool { return p.Root.any(func(n *Node) bool { return n.Kind == Datetime }) }
+func (p *Path) HasDates() bool { return p.Root.any(func(n *Node) bool { return n.Kind >= Datetime }) }
 
 // any reports whether f holds for some node from n on.
 func (n *Node) any(f func(n *Node) bool) bool {

@@ -35,6 +35,8 @@ var keywords = map[string]bool{
 	"is": false, "to": false, "abs": false, "lax": false, "flag": false, "last": false, "null": true, "size": false, "true": true,
 	"type": false, "with": false, "false": true, "floor": false, "double": false, "exists": false, "starts": false, "strict": false,
 	"ceiling": false, "datetime": false, "unknown": false, "keyvalue": false, "like_regex": false,
+	"bigint": false, "boolean": false, "decimal": false, "integer": false, "number": false, "string": false,
+	"date": false, "time": false, "time_tz": false, "timestamp": false, "timestamp_tz": false,
 }
 
 func syntaxError(msg, seen string) *pgerror.Error {

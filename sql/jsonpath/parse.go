@@ -115,7 +115,15 @@ var (
 	cmpOps  = map[string]Kind{"==": Equal, "!=": NotEqual, "<": Less, ">": Greater, "<=": LessOrEqual, ">=": GreaterOrEqual}
 	addOps  = map[string]Kind{"+": Add, "-": Sub}
 	mulOps  = map[string]Kind{"*": Mul, "/": Div, "%": Mod}
-	methods = map[string]Kind{"type": Type, "size": Size, "abs": Abs, "floor": Floor, "ceiling": Ceiling, "double": Double, "keyvalue": KeyValue, "datetime": Datetime}
+	methods = func() map[string]Kind {
+		m := map[string]Kind{}
+		for k, name := range names {
+			if k.IsMethod() {
+				m[name] = k
+			}
+		}
+		return m
+	}()
 )
 
 // deeper notes one more level of nesting.
@@ -452,13 +460,54 @@ func (p *parser) accessor() (*Node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if k == Datetime && p.tok.kind == tokString {
+	var err error
+	switch {
+	case k == Datetime && p.tok.kind == tokString:
 		n.Left = &Node{Kind: String, Text: p.tok.text}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
+		err = p.advance()
+	case k == Decimal && !p.is(")"):
+		err = p.precisionAndScale(n)
+	case k > Date && p.tok.kind == tokInt:
+		n.Left, err = p.primary()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return n, p.expect(")")
+}
+
+// precisionAndScale parses the arguments of decimal(), integers with or without a sign.
+func (p *parser) precisionAndScale(n *Node) error {
+	for i := 0; ; i++ {
+		minus := p.is("-")
+		if minus || p.is("+") {
+			if err := p.advance(); err != nil {
+				return err
+			}
+		}
+		if p.tok.kind != tokInt {
+			return p.unexpected()
+		}
+		arg, err := p.primary()
+		if err != nil {
+			return err
+		}
+		if minus {
+			arg.Num = decimal.Neg(nil, arg.Num)
+		}
+		switch i {
+		case 0:
+			n.Left = arg
+		case 1:
+			n.Right = arg
+		default:
+			return pgerror.New(pgerror.SyntaxError, "invalid input syntax for type jsonpath").
+				WithDetail(".decimal() can only have an optional precision[,scale].")
+		}
+		if more, err := p.accept(","); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // subscripts parses what follows an opening bracket.

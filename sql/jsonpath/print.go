@@ -74,10 +74,6 @@ func (w *printer) node(n *Node, inner, parens bool) {
 			w.close(parens)
 		case Filter:
 			w.call("?(", n.Left)
-		case Datetime:
-			w.call(".datetime(", n.Left)
-		case Type, Size, Abs, Floor, Ceiling, Double, KeyValue:
-			w.call("."+n.Kind.String()+"(", nil)
 		case Key, AnyKey, AnyLevel:
 			if inner {
 				w.text(".")
@@ -86,9 +82,25 @@ func (w *printer) node(n *Node, inner, parens bool) {
 		case Subscript:
 			w.subscripts(n)
 		default:
-			w.leaf(n)
+			if n.Kind.IsMethod() {
+				w.method(n)
+			} else {
+				w.leaf(n)
+			}
 		}
 	}
+}
+
+// method prints an item method and its arguments.
+func (w *printer) method(n *Node) {
+	open := "." + n.Kind.String() + "("
+	if n.Right == nil {
+		w.call(open, n.Left)
+		return
+	}
+	w.text(open)
+	w.node(n.Left, false, false)
+	w.call(",", n.Right)
 }
 
 func (w *printer) open(parens bool) {

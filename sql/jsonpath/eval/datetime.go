@@ -47,14 +47,17 @@ func (e *evaluator) datetime(n *jsonpath.Node, v item) (*datetime, error) {
 		return nil, e.fail(pgerror.InvalidSQLJSONDatetime, "jsonpath item method .%s() can only be applied to a string", n.Kind)
 	}
 	s := string(v.doc.Str())
-	if n.Left == nil {
+	if n.Left == nil || n.Kind != jsonpath.Datetime {
 		for _, t := range isoTemplates {
 			if d, err := readDatetime(t, s); err == nil {
+				if n.Kind != jsonpath.Datetime {
+					return e.asType(n, d, s)
+				}
 				return d, nil
 			}
 		}
-		err := e.fail(pgerror.InvalidSQLJSONDatetime, "datetime format is not recognized: \"%s\"", s)
-		if err != errQuiet {
+		err := e.notRecognized(n, s)
+		if err != errQuiet && n.Kind == jsonpath.Datetime {
 			err = pgerror.As(err).WithHint("Use a datetime template argument to specify the input data format.")
 		}
 		return nil, err
@@ -150,6 +153,12 @@ func (d *datetime) timestamp() int64 {
 
 func (d *datetime) isTime() bool { return d.typ == types.OIDTime || d.typ == types.OIDTimeTZ }
 
+// noZone is the error of a conversion that needs the session's zone.
+func noZone(from, to types.OID) error {
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot convert value from %s to %s without time zone usage", types.Lookup(from).Name, types.Lookup(to).Name).
+		WithHint("Use *_tz() function for time zone support.")
+}
+
 // compare orders two values; ok is false if there is no order between their
 // types. o is needed where one type has a zone and the other none.
 func (d *datetime) compare(b *datetime, o *types.Options) (c int, ok bool, err error) {
@@ -162,8 +171,7 @@ func (d *datetime) compare(b *datetime, o *types.Options) (c int, ok bool, err e
 		if zoned(from) {
 			from, to = to, from
 		}
-		return 0, false, pgerror.New(pgerror.FeatureNotSupported, "cannot convert value from %s to %s without time zone usage", types.Lookup(from).Name, types.Lookup(to).Name).
-			WithHint("Use *_tz() function for time zone support.")
+		return 0, false, noZone(from, to)
 	}
 	switch {
 	case d.typ == b.typ && d.typ != types.OIDTimeTZ:

@@ -190,8 +190,9 @@ func (e *evaluator) apply(n *jsonpath.Node, v item, found results, unwrap bool) 
 		return e.sign(n, v, found)
 	}
 	if unwrap && v.is(types.JSONKindArray) {
-		switch k {
-		case jsonpath.Filter, jsonpath.Key, jsonpath.AnyKey, jsonpath.Abs, jsonpath.Floor, jsonpath.Ceiling, jsonpath.Double, jsonpath.Datetime, jsonpath.KeyValue:
+		switch {
+		case k == jsonpath.Type || k == jsonpath.Size:
+		case k == jsonpath.Filter, k == jsonpath.Key, k == jsonpath.AnyKey, k.IsMethod():
 			return e.elements(n, v.doc, found, false)
 		}
 	}

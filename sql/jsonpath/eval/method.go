@@ -23,7 +23,13 @@ func (e *evaluator) method(n *jsonpath.Node, v item, found results) (status, err
 			return false, err
 		}
 		return e.next(n, r, found)
-	case jsonpath.Datetime:
+	case jsonpath.Bigint, jsonpath.Boolean, jsonpath.Decimal, jsonpath.Integer, jsonpath.NumberOf, jsonpath.StringOf:
+		r, err := e.convert(n, v)
+		if err != nil {
+			return false, err
+		}
+		return e.next(n, r, found)
+	case jsonpath.Datetime, jsonpath.Date, jsonpath.Time, jsonpath.TimeTZ, jsonpath.Timestamp, jsonpath.TimestampTZ:
 		d, err := e.datetime(n, v)
 		if err != nil || enough(n, found) {
 			return err == nil, err
