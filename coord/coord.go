@@ -69,6 +69,8 @@ type Options struct {
 	Validate func(ctx context.Context, connector string, options map[string]string) error
 	// CheckpointInterval is how often changed state is checkpointed; 0 is 10 s.
 	CheckpointInterval time.Duration
+	// Volatile never syncs the disk: a crash of the machine may lose everything.
+	Volatile bool
 	// MemoryLimit pauses sources while the heap is above it, and ends queries
 	// that make it so; 0 is no limit.
 	MemoryLimit int64
@@ -139,7 +141,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	if opts.CheckpointInterval == 0 {
 		opts.CheckpointInterval = 10 * time.Second
 	}
-	store, err := storage.Open(dir, storage.Options{Logger: opts.Logger, Now: opts.Now})
+	store, err := storage.Open(dir, storage.Options{Logger: opts.Logger, Now: opts.Now, Volatile: opts.Volatile})
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (p *viewPlan) round(queries []int) {
 			continue
 		}
 		w.check()
-		if r.kind == kindStatement && ddlStatement.MatchString(r.sql) {
+		if r.kind == kindStatement && w.f.applies(r) && ddlStatement.MatchString(r.sql) {
 			w.drop()
 		}
 		w.f.record(r)

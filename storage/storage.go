@@ -79,6 +79,10 @@ type Options struct {
 	FS     FS               // nil is the operating system's
 	Now    func() time.Time // for latency statistics; nil is the wall clock
 
+	// Volatile never syncs: what is written outlives the process, but not a
+	// crash of the machine.
+	Volatile bool
+
 	// SegmentBytes is the size of a log segment (64 MiB). A larger record gets
 	// a segment of its own size.
 	SegmentBytes int64
@@ -160,6 +164,9 @@ func Open(dir string, options Options) (_ *Store, err error) {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return nil, err
 		}
+	}
+	if o.Volatile {
+		o.FS = volatileFS{o.FS}
 	}
 	s := &Store{dir: dir, opts: o, fs: o.FS, logger: o.Logger}
 	if err := s.acquire(); err != nil {

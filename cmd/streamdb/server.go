@@ -39,6 +39,7 @@ type serverConfig struct {
 	checkpointInterval time.Duration
 	logLevel           slog.Level
 	logFormat          string
+	volatile           bool // nothing is synced
 }
 
 // server is a running server.
@@ -90,7 +91,7 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 	}
 	s.coord, err = coord.Open(ctx, cfg.dataDir, coord.Options{
 		Logger: log, Sources: newSource, Check: checkConnection, Validate: validateConnection,
-		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(cfg.memoryLimit),
+		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(cfg.memoryLimit), Volatile: cfg.volatile,
 		Fatal: func(err error) {
 			select {
 			case s.failed <- err:
@@ -329,7 +330,7 @@ func openEmbedded(ctx context.Context) (dsn string, done func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	cfg := serverConfig{dataDir: dir, pgAddr: "127.0.0.1:0", maxConnections: 100, checkpointInterval: time.Hour}
+	cfg := serverConfig{dataDir: dir, pgAddr: "127.0.0.1:0", maxConnections: 100, checkpointInterval: time.Hour, volatile: true}
 	s, err := startServer(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		os.RemoveAll(dir)
