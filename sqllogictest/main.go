@@ -143,6 +143,7 @@ func parseFlags(args []string, env Env) (Options, outputs, error) {
 	fs.BoolVar(&o.PlainView, "plain-view", false, "with --as-view: plain views, not materialized ones")
 	fs.StringVar(&sample, "sample", "100%", "with --as-view: share of the queries to check")
 	fs.IntVar(&o.ViewRound, "view-round", 200, "with --as-view: queries that have views at a time")
+	fs.IntVar(&o.ViewBatch, "view-batch", 50, "with --as-view: consecutive statements that change rows and are one change to the views")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the sample")
 	fs.BoolVar(&o.Lenient, "lenient", false, "rs dialect: even out trailing zeros, digits past the 12th, +00:00 for +00, json key order")
 	fs.Float64Var(&o.FloatEps, "float-eps", 0, "rs dialect: relative tolerance of words that are numbers")

@@ -106,6 +106,9 @@ type Options struct {
 	Seed      uint64
 	// ViewRound is how many queries have views at a time; 0 means 200.
 	ViewRound int
+	// ViewBatch is how many statements that change rows, one after another, are
+	// one change to the views; 0 means 50.
+	ViewBatch int
 
 	// Keep bounds the failures kept of a file; 0 means 50.
 	Keep int
@@ -211,6 +214,9 @@ func (o *Options) defaults() error {
 	}
 	if o.ViewRound <= 0 {
 		o.ViewRound = 200
+	}
+	if o.ViewBatch <= 0 {
+		o.ViewBatch = 50
 	}
 	if o.Keep <= 0 {
 		o.Keep = 50

@@ -19,7 +19,8 @@ import (
 // the queries. A view "before" is made right behind the last DDL statement in
 // front of its query, so that all the data which came in between reaches it as
 // changes; a view "after" is made where the query stands. Both are dropped
-// before the next DDL statement, so that they never stand in its way.
+// before the next DDL statement, so that they never stand in its way. Changes of
+// rows that follow each other are made by some at a time.
 type viewPlan struct {
 	f       *fileRunner
 	records []*record // up to the end of what is run
@@ -27,10 +28,13 @@ type viewPlan struct {
 	rounds  [][]int // of sampled queries, as indexes of records
 	due     map[int][]int
 	passed  map[*record]bool
+	own     bool // the script has transactions of its own
 }
 
 var (
 	ddlStatement = regexp.MustCompile(`(?i)^\s*(create|alter|drop|truncate|begin|start|commit|rollback|set|end)\b`)
+	rowStatement = regexp.MustCompile(`(?i)^\s*(insert|update|delete)\b`)
+	transaction  = regexp.MustCompile(`(?i)^\s*(begin|start|commit|rollback|end)\b`)
 	viewable     = regexp.MustCompile(`(?i)^[\s(]*(select|with|values|table)\b`)
 	hasEffects   = regexp.MustCompile(`(?i)\b(nextval|setval|set_config)\s*\(|^[\s(]*with\b.*\b(insert|update|delete|merge)\b|\bfor\s+update\b|\binto\b`)
 )
@@ -53,6 +57,7 @@ func planViews(f *fileRunner, records []*record) *viewPlan {
 		}
 		if r.kind == kindStatement && ddlStatement.MatchString(r.sql) {
 			lastDDL = i
+			p.own = p.own || transaction.MatchString(r.sql)
 		}
 		if r.kind != kindQuery || r.wantError || r.conn != "" || !viewable.MatchString(r.sql) || hasEffects.MatchString(r.sql) {
 			continue
@@ -109,6 +114,7 @@ type viewRound struct {
 	f     *fileRunner // with a report of its own
 	views []*view     // that are there
 	block []*view     // whose queries stand where the script is
+	open  int         // statements in the transaction that is open
 }
 
 // view is one of a query, under test.
@@ -134,17 +140,26 @@ func (p *viewPlan) round(queries []int) {
 		}
 		if p.queries[r] {
 			if i >= first && slices.Contains(queries, i) {
+				w.endBatch()
 				w.queue(r, i, before[i])
 			}
 			continue
 		}
 		w.check()
+		rows := p.inBatch(i)
+		if w.open > 0 && (!rows || w.open == p.f.opt.ViewBatch) {
+			w.endBatch()
+		}
+		if rows && (w.open > 0 || i < last && p.inBatch(i+1)) {
+			w.batch(r)
+		}
 		if r.kind == kindStatement && w.f.applies(r) && ddlStatement.MatchString(r.sql) {
 			w.drop()
 		}
 		w.f.record(r)
 		w.makeBefore(i, first, last, before)
 	}
+	w.endBatch()
 	w.check()
 	w.drop()
 	w.f.drain()
@@ -152,6 +167,27 @@ func (p *viewPlan) round(queries []int) {
 	p.f.report.Left = append(p.f.report.Left, w.f.report.Left...)
 	for _, c := range w.f.conns {
 		c.close()
+	}
+}
+
+// inBatch reports whether a record changes rows, and may do so together with
+// others in one transaction.
+func (p *viewPlan) inBatch(i int) bool {
+	r := p.records[i]
+	return p.f.opt.ViewBatch > 1 && !p.own && r.kind == kindStatement && r.conn == "" && !r.wantError && p.passed[r] && rowStatement.MatchString(r.sql)
+}
+
+// batch counts a statement into the transaction, which it opens if need be.
+func (w *viewRound) batch(r *record) {
+	if w.open++; w.open == 1 {
+		w.f.record(&record{kind: kindStatement, file: r.file, line: r.line, sql: "BEGIN", count: -1})
+	}
+}
+
+func (w *viewRound) endBatch() {
+	if w.open > 0 {
+		w.f.record(&record{kind: kindStatement, file: w.p.records[0].file, sql: "COMMIT", count: -1})
+		w.open = 0
 	}
 }
 
