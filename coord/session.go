@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -38,6 +39,8 @@ type Session struct {
 	portals map[string]*portal
 	rules   map[plan.ObjectID]*rules
 	read    rowsRead // by statements up to now, for EXPLAIN ANALYZE
+	// client and server are the ends of the connection, if it is one of IP.
+	client, server netip.AddrPort
 	// tempSchema is the schema of the session's temporary objects, once it has any.
 	tempSchema string
 	onCommit   bool // some of them are emptied or dropped at a commit
@@ -74,6 +77,8 @@ func (c *Coordinator) Connect(_ context.Context, params map[string]string, info 
 	}
 	s := &Session{c: c, info: info, user: params["user"], set: newSettings(),
 		stmts: map[string]*prepared{}, portals: map[string]*portal{}, started: c.opts.Now(), state: "idle"}
+	s.client, _ = netip.ParseAddrPort(info.RemoteAddr) // no such address: it stays invalid
+	s.server, _ = netip.ParseAddrPort(info.LocalAddr)
 	if s.user == "" {
 		s.user = "streamdb"
 	}
@@ -643,7 +648,7 @@ func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
 		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
 		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
-		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID),
+		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID), Client: s.client, Server: s.server,
 		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s},
 	}
 	if v, _ := s.set.get("bytea_output"); v == "escape" {

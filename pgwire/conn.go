@@ -88,7 +88,11 @@ func newConn(s *Server, nc net.Conn) *conn {
 }
 
 func (c *conn) info() ConnInfo {
-	return ConnInfo{RemoteAddr: c.remote, PID: c.pid, TLS: c.tls}
+	local := ""
+	if a := c.sock.LocalAddr(); a != nil {
+		local = a.String()
+	}
+	return ConnInfo{RemoteAddr: c.remote, LocalAddr: local, PID: c.pid, TLS: c.tls}
 }
 
 // run is the life of a connection.

@@ -22,6 +22,7 @@ type Backend interface {
 // ConnInfo is what a session may want to know of its connection.
 type ConnInfo struct {
 	RemoteAddr string
+	LocalAddr  string // of the server
 	PID        uint32 // backend process id told to the client
 	TLS        bool
 }

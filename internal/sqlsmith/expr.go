@@ -75,7 +75,7 @@ func (g *Gen) compound(t Type, depth int, sub func(Type) string) string {
 	case Text:
 		return g.choose("("+sub(Text)+" || "+sub(Text)+")", "upper("+sub(Text)+")", "substr("+sub(Text)+", 2)", "left("+sub(Text)+", 1)",
 			"("+sub(Int4)+")::text", "replace("+sub(Text)+", 'x', 'zz')", "concat("+sub(Text)+", "+sub(Int4)+")", "("+sub(Bool)+")::text",
-			"("+sub(JSONB)+" ->> 'a')", "to_char("+sub(Date)+", 'YYYY-MM')", "rpad("+sub(Text)+", 3, '-')")
+			"("+sub(JSONB)+" ->> 'a')", "host("+sub(Inet)+")", "("+sub(Inet)+")::text", "to_char("+sub(Date)+", 'YYYY-MM')", "rpad("+sub(Text)+", 3, '-')")
 	case Bool:
 		return "(" + g.cond(depth-1) + ")"
 	case Date:
@@ -85,6 +85,11 @@ func (g *Gen) compound(t Type, depth int, sub func(Type) string) string {
 			"("+sub(Date)+")::timestamp", "("+sub(Date)+" + "+g.literal(Interval)+")")
 	case Interval:
 		return g.choose("("+sub(Interval)+g.choose(" + ", " - ")+sub(Interval)+")", "(-("+sub(Interval)+"))", "("+sub(Interval)+" * 2)")
+	case Inet:
+		return g.choose("("+sub(Inet)+g.choose(" + ", " - ")+sub(Int4)+")", "network("+sub(Inet)+")", "("+sub(Inet)+g.choose(" & ", " | ")+sub(Inet)+")", "(~ "+sub(Inet)+")",
+			"broadcast("+sub(Inet)+")", "set_masklen("+sub(Inet)+", 16)", "inet_merge("+sub(Inet)+", "+sub(Inet)+")::inet")
+	case MAC:
+		return g.choose("trunc("+sub(MAC)+")", "(~ "+sub(MAC)+")", "("+sub(MAC)+g.choose(" & ", " | ")+sub(MAC)+")", "macaddr8_set7bit("+sub(MAC)+")")
 	case IntArray:
 		return g.choose("ARRAY["+sub(Int4)+", "+sub(Int4)+"]", "("+sub(IntArray)+" || "+sub(Int4)+")", "("+sub(IntArray)+")[1:2]",
 			"array_remove("+sub(IntArray)+", "+sub(Int4)+")", "array_append("+sub(IntArray)+", "+sub(Int4)+")")
@@ -98,11 +103,11 @@ func (g *Gen) intExpr(sub func(Type) string) string {
 		"("+sub(Int4)+" / "+g.choose("2", "3", g.leaf(Int4))+")", "("+sub(Int4)+" % "+g.choose("2", "3")+")", "cardinality("+sub(IntArray)+")",
 		"("+sub(IntArray)+")["+g.choose("1", "2", g.leaf(Int4))+"]", "("+sub(Bool)+")::int4", "date_part('day', "+sub(Date)+")::int4",
 		"("+sub(Int2)+" + "+sub(Int4)+")", "strpos("+sub(Text)+", 'x')", "(-("+sub(Int4)+"))", "("+sub(Int4)+g.choose(" & ", " | ", " # ")+sub(Int4)+")",
-		"num_nulls("+sub(Int4)+", "+sub(Text)+")", "("+sub(Date)+" - DATE '2024-01-01')")
+		"num_nulls("+sub(Int4)+", "+sub(Text)+")", "masklen("+sub(Inet)+")", "("+sub(Date)+" - DATE '2024-01-01')")
 }
 
 // comparable are types whose values compare the same way everywhere.
-var comparable = []Type{Int4, Int4, Int8, Int2, Numeric, Float8, Text, Bool, Date, Timestamp, Interval, IntArray, JSONB}
+var comparable = []Type{Int4, Int4, Int8, Int2, Numeric, Float8, Text, Bool, Date, Timestamp, Interval, IntArray, JSONB, Inet, MAC}
 
 func (g *Gen) comparableType() Type {
 	if g.pick(2) && len(g.scopes) > 0 {
@@ -271,6 +276,9 @@ func (g *Gen) aggregate(t Type) string {
 		return g.choose(minmax(), ordered("array_agg", "", Int4), ordered("array_agg", "", Int4))
 	case JSONB:
 		return ordered("jsonb_agg", "", []Type{Int4, Text, Bool}[g.rng.IntN(3)])
+	}
+	if t == MAC { // has no min, no max
+		return g.choose(within("mode()", t), within("percentile_disc("+fraction+")", t))
 	}
 	return g.choose(minmax(), within("mode()", t), within("percentile_disc("+fraction+")", t))
 }

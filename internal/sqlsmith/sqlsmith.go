@@ -28,10 +28,12 @@ const (
 	Interval  Type = "interval"
 	IntArray  Type = "int4[]"
 	JSONB     Type = "jsonb"
+	Inet      Type = "inet"
+	MAC       Type = "macaddr8"
 )
 
 // scalarTypes are what queries output.
-var scalarTypes = []Type{Int4, Int4, Int4, Int8, Int2, Numeric, Float8, Text, Text, Bool, Date, Timestamp, Interval, IntArray, JSONB}
+var scalarTypes = []Type{Int4, Int4, Int4, Int8, Int2, Numeric, Float8, Text, Text, Bool, Date, Timestamp, Interval, IntArray, JSONB, Inet, MAC}
 
 // Column is a column of a table.
 type Column struct {
@@ -53,7 +55,7 @@ var names = []Column{
 	{Name: "a", Type: Int4}, {Name: "b", Type: Int4}, {Name: "c", Type: Int8}, {Name: "h", Type: Int2},
 	{Name: "n", Type: Numeric}, {Name: "f", Type: Float8}, {Name: "s", Type: Text}, {Name: "w", Type: Text},
 	{Name: "p", Type: Bool}, {Name: "d", Type: Date}, {Name: "ts", Type: Timestamp}, {Name: "iv", Type: Interval},
-	{Name: "arr", Type: IntArray}, {Name: "j", Type: JSONB},
+	{Name: "arr", Type: IntArray}, {Name: "j", Type: JSONB}, {Name: "ip", Type: Inet}, {Name: "mac", Type: MAC},
 }
 
 // Gen writes random SQL over its tables.
@@ -252,6 +254,10 @@ func (g *Gen) literal(t Type) string {
 		return g.choose("TIMESTAMP '2024-01-01 00:00:00'", "TIMESTAMP '2024-01-01 12:30:00'", "TIMESTAMP '2024-01-02 00:00:00'", "TIMESTAMP '2024-02-29 23:59:59.5'")
 	case Interval:
 		return g.choose("INTERVAL '0'", "INTERVAL '1 hour'", "INTERVAL '90 seconds'", "INTERVAL '-2 hours'")
+	case Inet:
+		return "inet " + g.choose("'10.1.2.3'", "'10.1.2.3/8'", "'10.1.2.3/24'", "'10.1.2.4/24'", "'10.1.0.0/16'", "'::1'", "'2001:db8::/32'")
+	case MAC:
+		return "macaddr8 " + g.choose("'08:00:2b:01:02:03:04:05'", "'08-00-2b-01-02-03'", "'80:00:00:00:00:00:00:00'", "'ff:ff:ff:ff:ff:ff:ff:ff'")
 	case IntArray:
 		return g.choose("'{}'", "'{1}'", "'{1,2}'", "'{NULL,0}'", "'{2,1,1}'") + "::int4[]"
 	}
@@ -275,6 +281,8 @@ func (g *Gen) extreme(t Type) string {
 		return g.choose("'infinity'", "'-infinity'", "'0044-03-15 BC'", "'5874897-12-31'") + "::date"
 	case Timestamp:
 		return g.choose("'infinity'", "'-infinity'", "'294276-12-31 23:59:59.999999'") + "::timestamp"
+	case Inet:
+		return "inet " + g.choose("'0.0.0.0/0'", "'255.255.255.255'", "'::/0'", "'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'")
 	case Text:
 		return g.choose("repeat('x', 300)", "'ß'", "E'\\n'")
 	}

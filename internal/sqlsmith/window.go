@@ -129,6 +129,8 @@ func (g *Gen) window(t Type, w window) string {
 		return framed("array_agg(" + arg(Int4) + ")" + filter)
 	case JSONB:
 		return framed("jsonb_agg(" + arg(Int4) + ")" + filter)
+	case MAC: // has no min, no max
+		return framed("last_value(" + arg(MAC) + ")")
 	case Interval:
 		call = g.choose("sum(", "min(", "max(") + arg(Interval) + ")" + filter
 	default:

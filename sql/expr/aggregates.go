@@ -41,7 +41,7 @@ func registerExtremes() {
 	for _, t := range []types.Type{
 		types.Int2, types.Int4, types.Int8, types.Oid, types.Float4, types.Float8, types.Numeric, types.Date, types.Time,
 		types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Interval, types.Text, types.BPChar, types.Bytea, types.Of(types.OIDAnyArray), types.Of(types.OIDMoney),
-		types.Of(types.OIDAnyEnum), types.Of(types.OIDPgLSN), types.Of(types.OIDXid8),
+		types.Of(types.OIDAnyEnum), types.Of(types.OIDInet), types.Of(types.OIDPgLSN), types.Of(types.OIDXid8),
 	} {
 		for _, max := range []bool{false, true} {
 			name, op := "min", AggMin

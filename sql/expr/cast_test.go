@@ -16,8 +16,9 @@ func castTargets() []types.Type {
 		types.Bool, types.Int2, types.Int4, types.Int8, types.Float4, types.Float8, types.Numeric, types.Text, types.Varchar, types.BPChar,
 		types.Name, types.Char, types.Bytea, types.Oid, types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ,
 		types.Interval, types.UUID, types.JSON, types.JSONB, types.Of(types.OIDInt4Array), types.Of(types.OIDTextArray), types.Of(types.OIDNumericArray),
+		inetType, cidrType, macType, mac8Type, cidrType.ArrayType(),
 	}
-	for _, name := range []string{"numeric(5,2)", "numeric(3)", "varchar(2)", "char(3)", "char", "time(1)", "timestamp(0)", "timestamptz(3)", "interval(2)", "interval day to hour", "varchar(1)[]", "numeric(4,1)[]"} {
+	for _, name := range []string{"numeric(5,2)", "numeric(3)", "varchar(2)", "char(3)", "varchar(12)", "char(14)", "char", "time(1)", "timestamp(0)", "timestamptz(3)", "interval(2)", "interval day to hour", "varchar(1)[]", "numeric(4,1)[]"} {
 		t, ok := types.ParseName(name)
 		if !ok {
 			panic(name)
@@ -113,7 +114,7 @@ type constructs struct{ r *rand.Rand }
 var mixes = [][]types.Type{
 	{types.Int4}, {types.Text}, {types.Numeric}, {types.Timestamp}, {types.Int2, types.Int4, types.Int8}, {types.Int4, types.Numeric, types.Float8},
 	{types.Text, types.Varchar, types.BPChar, types.Name}, {types.Date, types.Timestamp, types.TimestampTZ}, {types.Bool}, {types.Int4, types.Text},
-	{types.Interval}, {types.UUID}, {types.JSONB}, {types.Float4, types.Float8}, {types.Of(types.OIDInt4Array)}, {types.Int8, types.Float4}, {types.Bytea},
+	{types.Interval}, {types.UUID}, {types.JSONB}, {types.Float4, types.Float8}, {inetType, cidrType}, {macType, mac8Type}, {types.Of(types.OIDInt4Array)}, {types.Int8, types.Float4}, {types.Bytea},
 }
 
 func (g constructs) args(n int) []term { return g.mixed(mixes[g.r.Intn(len(mixes))], n) }

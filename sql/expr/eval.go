@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -38,6 +39,9 @@ type Context struct {
 	// Cancel asks another session to stop its statement, or (terminate) to end;
 	// it reports whether there is such a session. Nil: there is none.
 	Cancel func(pid int32, terminate bool) bool
+	// Client and Server are the ends of the session's connection, not valid if it
+	// does not go through IP.
+	Client, Server netip.AddrPort
 	// Sleep waits for some seconds, or until the statement is cancelled.
 	Sleep func(seconds float64) error
 	Locks AdvisoryLocks

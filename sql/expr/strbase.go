@@ -141,6 +141,8 @@ func (a Args) castText(dst []byte, x *Eval, t types.Type, k, i int) []byte {
 		return append(dst, "false"...)
 	case types.OIDBPChar:
 		return append(dst, types.TrimBPChar(a.Bytes(k, i))...)
+	case types.OIDInet:
+		return types.ReadInet(a.Bytes(k, i)).AppendFull(dst)
 	}
 	return a.appendText(dst, x, t, k, i)
 }

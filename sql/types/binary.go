@@ -23,6 +23,13 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 			f = float32(NaN)
 		}
 		return binary.BigEndian.AppendUint32(dst, math.Float32bits(f))
+	case OIDMACAddr:
+		dst = binary.BigEndian.AppendUint16(dst, uint16(d.u.Lo>>32))
+		return binary.BigEndian.AppendUint32(dst, uint32(d.u.Lo))
+	case OIDMACAddr8:
+		return binary.BigEndian.AppendUint64(dst, d.u.Lo^1<<63)
+	case OIDInet, OIDCIDR:
+		return appendInetBinary(dst, d.b, t.OID == OIDCIDR)
 	case OIDBit, OIDVarbit:
 		return appendBitsBinary(dst, d.b)
 	case OIDInt8, OIDMoney, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid8, OIDPgLSN:
@@ -85,6 +92,8 @@ func binaryLen(t Type) int {
 	switch t.OID {
 	case OIDOid, OIDXid, OIDCid:
 		return 4
+	case OIDMACAddr:
+		return 6
 	case OIDTimeTZ:
 		return 12
 	}
@@ -103,6 +112,9 @@ func errShortMessage() error {
 	return pgerror.New(pgerror.ProtocolViolation, "insufficient data left in message")
 }
 
+// errNoData is errShortMessage where single bytes are read.
+func errNoData() error { return pgerror.New(pgerror.ProtocolViolation, "no data left in message") }
+
 func errBinaryFormat(param string) error {
 	return pgerror.New(pgerror.InvalidBinaryRepresentation, "incorrect binary data format%s", param)
 }
@@ -118,11 +130,18 @@ func parseBinary(b *columnar.Builder, t Type, p []byte) error {
 		}
 		t = t.Storage()
 	}
+	if t.OID == OIDMACAddr8 {
+		x, err := parseMAC8Binary(p)
+		return put(b, x, err)
+	}
 	n := binaryLen(t)
 	if n < 0 {
 		return parseBytesBinary(b, t, p)
 	}
 	if len(p) < n {
+		if t.OID == OIDBool || t.OID == OIDMACAddr {
+			return errNoData()
+		}
 		return errShortMessage()
 	}
 	if len(p) > n {
@@ -208,6 +227,8 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		if v, err = decimal.ParseBinary(wide[:0], p); err == nil {
 			buf, err = decimal.ApplyTypmod(buf, v, t.Mod)
 		}
+	case OIDInet, OIDCIDR:
+		buf, err = parseInetBinary(buf, p, t.OID == OIDCIDR)
 	case OIDBit, OIDVarbit:
 		buf, err = parseBitsBinary(buf, t, p)
 	case OIDChar:

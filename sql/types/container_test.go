@@ -1,6 +1,7 @@
 package types
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"math/rand"
@@ -94,6 +95,10 @@ var samples = map[OID][]string{
 	OIDUUID: {"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"}, OIDJSON: {`{"a" : 1}`}, OIDJSONB: {`{"b":1,"a":[1,2.50,null,true,"x"]}`, "1", "null", "[]", "{}"},
 	OIDInt2Vector: {"", "1 2 3"}, OIDOidVector: {"", "23 25"}, OIDTextArray: {"{}", "{a,NULL,\"b c\"}", "[0:1]={x,y}", "{{a,b},{c,d}}"}, OIDInt4Array: {"{}", "{1,2,NULL}", "{{1},{2}}"},
 	OIDNumericArray: {"{1.50,NULL,NaN}"}, OIDBoolArray: {"{t,f,NULL}"}, OIDXid: {"5"}, OIDPgLSN: {"16/B374D848", "0/0", "FFFFFFFF/FFFFFFFF"}, OIDXid8: {"77"}, OIDRegtype: {"0"},
+	OIDInet: {"0.0.0.0", "1.2.3.4", "1.2.3.4/24", "255.255.255.255/0", "::", "::1/64", "2001:db8::ff00:42:8329", "::ffff:1.2.3.4/97"},
+	OIDCIDR: {"0.0.0.0/0", "10.0.0.0/8", "1.2.3.4/32", "::/0", "2001:db8::/33"}, OIDMACAddr: {"00:00:00:00:00:00", "08:00:2b:01:02:03", "ff:ff:ff:ff:ff:ff"},
+	OIDMACAddr8: {"00:00:00:00:00:00:00:00", "08:00:2b:01:02:03:04:05", "80:00:00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff:ff:ff"},
+	1041:/* inet[] */ {"{}", "{1.2.3.4,NULL,::1/12}"}, 1040: /* macaddr[] */ {"{08:00:2b:01:02:03}"}, 775: /* macaddr8[] */ {"{08:00:2b:01:02:03:04:05,NULL}"},
 }
 
 // TestBinaryForms compares the binary forms with those of the send functions,
@@ -152,7 +157,11 @@ func TestOrder(t *testing.T) {
 		OIDNumericArray: {"{1}", "{1.0}", "{1,2}", "{0.5}", "{NULL}", "{1,NULL}", "{NaN}"},
 		OIDInt4Array:    {"{}", "{1}", "{-1}", "{1,2}", "{2}", "{NULL}", "{1,NULL}"},
 		OIDUUID:         {"00000000-0000-0000-0000-000000000000", "80000000-0000-0000-0000-000000000000", "7fffffff-ffff-ffff-8fff-ffffffffffff", "7fffffff-ffff-ffff-7fff-ffffffffffff"},
-		OIDBytea:        {`\x`, `\x00`, `\x0000`, `\x01`, `\xff`, `\x7f`},
+		OIDInet:         networks,
+		1041:/* inet[] */ {"{}", "{1.2.3.4}", "{1.2.3.4/24}", "{NULL}", "{1.2.3.4,::}"},
+		OIDMACAddr:  {"00:00:00:00:00:00", "08:00:2b:01:02:03", "80:00:2b:01:02:03", "7f:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff"},
+		OIDMACAddr8: {"00:00:00:00:00:00:00:00", "08:00:2b:01:02:03:04:05", "80:00:00:00:00:00:00:00", "7f:ff:ff:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff:ff:ff"},
+		OIDBytea:    {`\x`, `\x00`, `\x0000`, `\x01`, `\xff`, `\x7f`},
 	}
 	for o, texts := range more {
 		typ := Of(o)
@@ -199,6 +208,8 @@ func physicalCompare(v *columnar.Vec, i, j int) int {
 	switch v.Kind() {
 	case columnar.KindFloat64:
 		return compareFloat(v.Float64s()[i], v.Float64s()[j])
+	case columnar.KindInt64:
+		return cmp.Compare(v.Int64s()[i], v.Int64s()[j])
 	case columnar.KindFixed16:
 		return compareDatum(UUID, at(v, i), at(v, j))
 	case columnar.KindBytes:

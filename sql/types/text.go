@@ -18,6 +18,14 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return strconv.AppendInt(dst, d.int(), 10)
 	case OIDMoney:
 		return AppendMoney(dst, d.int())
+	case OIDMACAddr:
+		return AppendMAC(dst, d.u.Lo, 6)
+	case OIDMACAddr8:
+		return AppendMAC(dst, d.u.Lo^1<<63, 8)
+	case OIDInet:
+		return ReadInet(d.b).AppendText(dst)
+	case OIDCIDR:
+		return ReadInet(d.b).AppendFull(dst)
 	case OIDBit, OIDVarbit:
 		return appendBitsText(dst, d.b)
 	case OIDFloat4:
@@ -198,6 +206,12 @@ func parseText(b *columnar.Builder, t Type, s string, o *Options) error {
 	case OIDMoney:
 		x, err := ParseMoney(s)
 		return put(b, x, err)
+	case OIDMACAddr:
+		x, err := ParseMAC(s)
+		return put(b, x, err)
+	case OIDMACAddr8:
+		x, err := ParseMAC8(s)
+		return put(b, x, err)
 	case OIDPgLSN:
 		x, err := ParseLSN(s)
 		return put(b, int64(x), err)
@@ -249,6 +263,11 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 		buf, err = ParseJSONB(buf, s)
 	case OIDJSONPath:
 		buf, err = parseJSONPath(buf, s)
+	case OIDInet, OIDCIDR:
+		var x Inet
+		if x, err = ParseInet(s, t.OID == OIDCIDR); err == nil {
+			buf = x.Append(buf)
+		}
 	case OIDBit, OIDVarbit:
 		buf, err = parseBits(buf, t, s)
 	case OIDInt2Vector, OIDOidVector:

@@ -84,6 +84,10 @@ const (
 
 	OIDAnyCompatibleMultirange OID = 4538
 
+	OIDCIDR      OID = 650
+	OIDMACAddr8  OID = 774
+	OIDMACAddr   OID = 829
+	OIDInet      OID = 869
 	OIDMoney     OID = 790
 	OIDBit       OID = 1560
 	OIDVarbit    OID = 1562
@@ -164,7 +168,8 @@ var (
 // 2000-01-01 UTC (±infinity: the extreme int64, for date the extreme int32);
 // timetz as U128{Hi: microseconds of the day, Lo: seconds west of UTC};
 // interval as U128{Hi: months(32)<<32 | days(32), Lo: microseconds}; uuid as
-// U128 big-endian; "char" and all text kinds as UTF-8 bytes; json as its text;
+// U128 big-endian; macaddr and macaddr8 (with the first bit inverted) as int64;
+// inet and cidr in a form of the same order; "char" and all text kinds as UTF-8 bytes; json as its text;
 // bytea raw; numeric as package decimal encodes it; jsonb, arrays (with
 // int2vector and oidvector), ranges, bit strings and records in the binary forms of this package.
 func (t Type) Kind() columnar.Kind {
@@ -175,7 +180,7 @@ func (t Type) Kind() columnar.Kind {
 		return columnar.KindInt16
 	case OIDInt4, OIDDate:
 		return columnar.KindInt32
-	case OIDInt8, OIDMoney, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid, OIDCid, OIDXid8, OIDPgLSN,
+	case OIDInt8, OIDMoney, OIDMACAddr, OIDMACAddr8, OIDOid, OIDTime, OIDTimestamp, OIDTimestampTZ, OIDXid, OIDCid, OIDXid8, OIDPgLSN,
 		OIDRegproc, OIDRegprocedure, OIDRegclass, OIDRegtype, OIDRegrole, OIDRegnamespace,
 		OIDRegoper, OIDRegoperator, OIDRegconfig, OIDRegdictionary, OIDRegcollation:
 		return columnar.KindInt64
