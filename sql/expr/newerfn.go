@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -256,30 +255,6 @@ func base2(name string, base int) {
 	}
 }
 
-func registerUUIDParts() {
-	rfc := func(u columnar.U128) bool { return u.Lo>>62 == 2 }
-	version := func(u columnar.U128) int16 { return int16(u.Hi >> 12 & 15) }
-	totalFn("uuid_extract_version", types.Int2, RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if u := Arg[columnar.U128](a, 0, i); rfc(u) {
-			out.Int16(version(u))
-		} else {
-			out.Null()
-		}
-		return nil
-	}), types.UUID)
-	totalFn("uuid_extract_timestamp", types.TimestampTZ, RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		u := Arg[columnar.U128](a, 0, i)
-		if !rfc(u) || version(u) != 1 {
-			out.Null()
-			return nil
-		}
-		ticks := int64(u.Hi>>32 | u.Hi>>16&0xffff<<32 | u.Hi&0xfff<<48) // of 100 ns, since 1582-10-15
-		epoch := types.TimestampTZFromTime(time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC))
-		out.Int64(epoch + ticks/10)
-		return nil
-	}), types.UUID)
-}
-
 func anyValue(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	for i := lo; i < hi; i++ {
 		if !args[0].Null(i) {
@@ -344,7 +319,6 @@ func init() {
 	base2("to_oct", 8)
 	registerRandomRanges()
 	registerZonedDates()
-	registerUUIDParts()
 	registerTypeQuestions()
 	elem := types.Of(types.OIDAnyElement)
 	RegisterAggregate(Aggregate{Name: "any_value", Op: AggCollect, Args: []types.Type{elem}, Ret: elem, Collect: anyValue})

@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"crypto/sha1"
 	"crypto/subtle"
 	"encoding/binary"
 	"hash/crc32"
@@ -53,20 +52,6 @@ func hopping(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int
 
 // unixEpoch is 1970-01-01 in microseconds since 2000-01-01.
 const unixEpoch = -946684800 * 1000000
-
-// uuidV5 is uuid_generate_v5(namespace, name) (RFC 9562, section 5.5).
-func uuidV5(_ *Eval, a Args, i int) (columnar.U128, *pgerror.Error) {
-	space := Arg[columnar.U128](a, 0, i)
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], space.Hi)
-	binary.BigEndian.PutUint64(b[8:], space.Lo)
-	h := sha1.New()
-	h.Write(b[:])
-	h.Write(a.Bytes(1, i))
-	s := h.Sum(nil)
-	s[6], s[8] = s[6]&0x0f|0x50, s[8]&0x3f|0x80
-	return columnar.U128{Hi: binary.BigEndian.Uint64(s), Lo: binary.BigEndian.Uint64(s[8:])}, nil
-}
 
 // murmur2 is the hash by which Kafka's clients choose partitions (MurmurHash2, 32
 // bits, with their seed).
@@ -150,7 +135,6 @@ func init() {
 		totalFn("seahash", types.Numeric, bytesAppend(func(dst, b []byte) []byte { return decimal.AppendInt128(dst, 0, sea(b)) }), t)
 		totalFn("constant_time_eq", types.Bool, bytes2Fixed(func(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }), t, t)
 	}
-	totalFn("uuid_generate_v5", types.UUID, rowFixed(uuidV5), types.UUID, text)
 	rowFn("try_parse_monotonic_iso8601_timestamp", types.Timestamp, isoTimestamp, text)
 	arr, elem, i4 := types.Of(types.OIDAnyCompatibleArray), types.Of(types.OIDAnyCompatible), types.Int4
 	for _, l := range []struct {

@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"strconv"
 	"strings"
 
@@ -138,18 +136,6 @@ func sizePrettyNumeric(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.E
 	return nil
 }
 
-func randomUUID(_ *Call, x *Eval, _ []*columnar.Vec, n int) *columnar.Vec {
-	dst, out := Result[columnar.U128](x, n)
-	buf := make([]byte, 16*n)
-	rand.Read(buf) // never fails
-	for i := range dst {
-		b := buf[16*i:]
-		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-		dst[i] = columnar.U128{Hi: binary.BigEndian.Uint64(b), Lo: binary.BigEndian.Uint64(b[8:])}
-	}
-	return out
-}
-
 // cancelFn makes pg_cancel_backend and pg_terminate_backend.
 func cancelFn(terminate bool) Kernel {
 	return rowFixed(func(x *Eval, a Args, i int) (bool, *pgerror.Error) {
@@ -283,7 +269,6 @@ func registerServer() {
 	fixed("pg_char_to_encoding", Stable, types.Int4, rowFixed(encodingNumber), types.Name)
 	fixed("pg_size_pretty", Immutable, types.Text, RowKernel(sizePretty), types.Int8)
 	fixed("pg_size_pretty", Immutable, types.Text, RowKernel(sizePrettyNumeric), types.Numeric)
-	fixed("gen_random_uuid", Volatile, types.UUID, randomUUID)
 	fixed("pg_cancel_backend", Volatile, types.Bool, cancelFn(false), types.Int4)
 	fixed("pg_terminate_backend", Volatile, types.Bool, cancelFn(true), types.Int4)
 	fixed("pg_terminate_backend", Volatile, types.Bool, cancelFn(true), types.Int4, types.Int8)
