@@ -2,7 +2,6 @@ package render
 
 import (
 	"github.com/streamdb/streamdb/columnar"
-	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -186,10 +185,19 @@ func (fr *frames) excluded(row int) (lo, hi, keep int) {
 	return 0, 0, -1
 }
 
-// has reports whether row at, inside of the frame's ends, is in the frame of row.
-func (fr *frames) has(row, at int) bool {
+// parts are the rows of a frame: the run a, the row keep (-1: none), and the run b.
+// None of their ends goes back from one row to the next.
+func (fr *frames) parts(row int) (a [2]int, keep int, b [2]int) {
+	s, e := fr.start[row-fr.lo], fr.end[row-fr.lo]
+	if fr.exclude == plan.ExcludeNone {
+		return [2]int{s, e}, -1, [2]int{e, e}
+	}
 	lo, hi, keep := fr.excluded(row)
-	return at < lo || at >= hi || at == keep
+	lo, hi = min(max(lo, s), e), min(max(hi, s), e)
+	if keep < lo || keep >= hi {
+		keep = -1
+	}
+	return [2]int{s, lo}, keep, [2]int{hi, e}
 }
 
 // present are the rows of a partition whose value is not NULL.
@@ -200,9 +208,14 @@ type present struct {
 }
 
 func findPresent(v *columnar.Vec, lo, hi int) *present {
+	return findPassing(func(i int) bool { return !v.Null(i) }, lo, hi)
+}
+
+// findPassing is that of rows that pass otherwise.
+func findPassing(passes func(row int) bool, lo, hi int) *present {
 	p := &present{lo: lo, before: make([]int, hi-lo+1)}
 	for i := lo; i < hi; i++ {
-		if !v.Null(i) {
+		if passes(i) {
 			p.rows = append(p.rows, i)
 		}
 		p.before[i-lo+1] = len(p.rows)
@@ -228,252 +241,50 @@ func (p *present) shifted(row int, off int64) int {
 	return p.rows[at]
 }
 
-// within are the present rows in [s, e).
-func (p *present) within(s, e int) []int {
-	if e <= s {
-		return nil
+// count is how many rows of a run there are for a call.
+func (fr *frames) count(run [2]int) int {
+	if p := fr.present; p != nil {
+		return p.before[run[1]-p.lo] - p.before[run[0]-p.lo]
 	}
-	return p.rows[p.before[s-p.lo]:p.before[e-p.lo]]
+	return run[1] - run[0]
 }
 
-// nthPresent is nth (from the end: last) over rows whose value is not NULL.
-func (fr *frames) nthPresent(row int, n int64, fromEnd bool) int {
-	rows := fr.present.within(fr.start[row-fr.lo], fr.end[row-fr.lo])
-	for i := range rows {
-		at := rows[i]
-		if fromEnd {
-			at = rows[len(rows)-1-i]
-		}
-		if fr.exclude == plan.ExcludeNone || fr.has(row, at) {
-			if n--; n == 0 {
-				return at
-			}
-		}
+// at is the k-th of them.
+func (fr *frames) at(run [2]int, k int) int {
+	if p := fr.present; p != nil {
+		return p.rows[p.before[run[0]-p.lo]+k]
 	}
-	return -1
+	return run[0] + k
+}
+
+// runs are the parts of a frame as runs.
+func (fr *frames) runs(row int) [3][2]int {
+	a, keep, b := fr.parts(row)
+	if keep < 0 {
+		return [3][2]int{a, {a[0], a[0]}, b}
+	}
+	return [3][2]int{a, {keep, keep + 1}, b}
 }
 
 // nth is the n-th row of the frame of row, -1 if it has fewer.
 func (fr *frames) nth(row int, n int64) int {
-	if fr.present != nil {
-		return fr.nthPresent(row, n, false)
-	}
-	s, e := fr.start[row-fr.lo], fr.end[row-fr.lo]
-	if fr.exclude == plan.ExcludeNone {
-		if n > int64(e-s) {
-			return -1
+	for _, r := range fr.runs(row) {
+		c := int64(fr.count(r))
+		if n <= c {
+			return fr.at(r, int(n-1))
 		}
-		return s + int(n) - 1
-	}
-	for at := s; at < e; at++ {
-		if fr.has(row, at) {
-			if n--; n == 0 {
-				return at
-			}
-		}
+		n -= c
 	}
 	return -1
 }
 
 // last is the last row of the frame of row, -1 if it is empty.
 func (fr *frames) last(row int) int {
-	if fr.present != nil {
-		return fr.nthPresent(row, 1, true)
-	}
-	for at := fr.end[row-fr.lo] - 1; at >= fr.start[row-fr.lo]; at-- {
-		if fr.has(row, at) {
-			return at
+	runs := fr.runs(row)
+	for i := len(runs) - 1; i >= 0; i-- {
+		if c := fr.count(runs[i]); c > 0 {
+			return fr.at(runs[i], c-1)
 		}
 	}
 	return -1
-}
-
-// aggregate computes an aggregate over the frames. Equal frames one after the
-// other are computed once.
-func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
-	a := &frameAggregate{p: p, c: c, out: columnar.NewBuilder(c.typ.Kind(), p.n), index: make([]uint32, p.n)}
-	for _, arg := range c.args {
-		a.args = append(a.args, p.cols[arg])
-	}
-	if c.filter >= 0 {
-		v := p.cols[c.filter]
-		bools := v.Bools()
-		a.passes = func(row int) bool { return bools[row] && !v.Null(row) }
-	}
-	a.acc, a.invertible = expr.NewAccumulator(c.agg, c.argTypes, c.typ)
-	p.each(func(lo, hi int) {
-		a.fr = p.frames(&c.frame, lo, hi)
-		switch {
-		case p.carry != nil && c.carries == carriesSums:
-			a.carryForward(p.carry)
-		case p.carry != nil && c.carries == carriesSumsBack:
-			a.carryBackward(p.carry)
-		case c.frame.exclude != plan.ExcludeNone:
-			a.excluding(p.wanted(lo, hi))
-		case c.frame.end.kind == plan.UnboundedFollowing && c.frame.start.kind != plan.UnboundedPreceding && !a.invertible:
-			a.backward(lo, hi)
-		default:
-			a.forward(p.wanted(lo, hi))
-		}
-	})
-	if a.out.Len() == 0 && p.n > 0 {
-		a.out.Null() // of a piece nobody asks for output
-	}
-	if a.out.Len() == p.n && a.inOrder() {
-		return a.out.Build()
-	}
-	return a.out.Build().Gather(a.index)
-}
-
-// inOrder reports whether every row has a value of its own, in the order of rows.
-func (a *frameAggregate) inOrder() bool {
-	for i, at := range a.index {
-		if int(at) != i {
-			return false
-		}
-	}
-	return true
-}
-
-// wanted is the rows of a partition that output is wanted for.
-func (p *partitions) wanted(lo, hi int) (int, int) {
-	if c := p.carry; c != nil {
-		return c.lo, c.hi
-	}
-	return lo, hi
-}
-
-// frameAggregate is one aggregate moving over frames.
-type frameAggregate struct {
-	p          *partitions
-	c          *windowCall
-	acc        expr.Accumulator
-	invertible bool
-	args       []*columnar.Vec
-	passes     func(row int) bool
-	fr         *frames
-	out        *columnar.Builder
-	index      []uint32 // of the value of each row in out
-	err        error    // of an Add, since the last reset
-	work       int      // rows added since it was asked whether to go on
-}
-
-// pollRows is after how many rows that is asked: frames can take the square of the
-// partition's rows.
-const pollRows = 1 << 16
-
-// add adds (diff 1) or takes back (-1) the rows lo to hi.
-func (a *frameAggregate) add(lo, hi int, diff int64) {
-	if a.work += hi - lo; a.work >= pollRows && a.p.f.poll != nil {
-		a.work = 0
-		a.p.f.poll()
-	}
-	for i := lo; i < hi; i++ {
-		if a.passes != nil && !a.passes(i) {
-			continue
-		}
-		if err := a.acc.Add(a.p.x, a.args, i, diff); err != nil && a.err == nil {
-			a.err = err
-		}
-	}
-}
-
-// addBackward adds the rows lo to hi, the last one first.
-func (a *frameAggregate) addBackward(lo, hi int) {
-	for i := hi - 1; i >= lo; i-- {
-		a.add(i, i+1, 1)
-	}
-}
-
-func (a *frameAggregate) reset() {
-	a.acc.Reset()
-	a.err = nil
-}
-
-// emit makes the present value that of a row.
-func (a *frameAggregate) emit(row int) {
-	err := a.err
-	n := a.out.Len()
-	if err == nil {
-		err = a.acc.Value(a.p.x, a.out)
-	}
-	if err != nil {
-		a.p.fail(row, err)
-		if a.out.Len() == n {
-			a.out.Null()
-		}
-	}
-	a.index[row] = uint32(a.out.Len() - 1)
-}
-
-// forward goes from the first row to the last: rows enter at the end, and leave
-// at the start if the state can take them back; else it begins anew.
-func (a *frameAggregate) forward(lo, hi int) {
-	if lo == hi {
-		return
-	}
-	a.reset()
-	s := a.fr.start[lo-a.fr.lo]
-	e := s
-	for row := lo; row < hi; row++ {
-		ns, ne := a.fr.start[row-a.fr.lo], a.fr.end[row-a.fr.lo]
-		if row > lo && ns == s && ne == e && a.err == nil {
-			a.index[row] = a.index[row-1]
-			continue
-		}
-		switch {
-		case ns == s:
-		case a.invertible && a.err == nil && ns < e:
-			a.add(s, ns, -1)
-		default:
-			a.reset()
-			e = ns
-		}
-		s = ns
-		a.add(e, ne, 1)
-		e = max(e, ne)
-		a.emit(row)
-	}
-}
-
-// backward goes from the last row to the first, for frames that all end with
-// the partition.
-func (a *frameAggregate) backward(lo, hi int) {
-	if b, ok := a.acc.(expr.Backward); ok {
-		b.Backward()
-	}
-	a.reset()
-	s := hi
-	collects := a.c.agg.New == nil
-	for row := hi - 1; row >= lo; row-- {
-		ns := a.fr.start[row-lo]
-		if row < hi-1 && ns == s {
-			a.index[row] = a.index[row+1]
-			continue
-		}
-		if collects { // the order of rows matters
-			a.reset()
-			a.add(ns, hi, 1)
-		} else {
-			a.addBackward(ns, s)
-		}
-		s = ns
-		a.emit(row)
-	}
-}
-
-// excluding computes every frame with EXCLUDE on its own.
-func (a *frameAggregate) excluding(lo, hi int) {
-	for row := lo; row < hi; row++ {
-		s, e := a.fr.start[row-a.fr.lo], a.fr.end[row-a.fr.lo]
-		xl, xh, keep := a.fr.excluded(row)
-		a.reset()
-		cuts := []int{s, min(max(xl, s), e), min(max(xh, s), e), e}
-		a.add(cuts[0], cuts[1], 1)
-		if keep >= cuts[1] && keep < cuts[2] {
-			a.add(keep, keep+1, 1)
-		}
-		a.add(cuts[2], cuts[3], 1)
-		a.emit(row)
-	}
 }

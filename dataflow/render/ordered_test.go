@@ -41,6 +41,9 @@ func (g orderedGen) row(id int) string {
 func (g orderedGen) column() string { return g.choose("id", "k", "k", "n", "t", "d", "f") }
 
 func (g orderedGen) aggregate(total bool) string {
+	if total && g.rng.IntN(6) == 0 {
+		return g.choose("array_agg(k)", "string_agg(t, '|')", "jsonb_agg(k)")
+	}
 	if !total && g.rng.IntN(3) == 0 {
 		// Which of equal values that look different it is, is open.
 		return g.choose("min(", "max(") + g.choose("n::numeric(8,3)", "t", "k", "f", "justify_interval(d)") + ")"
@@ -75,7 +78,7 @@ func (g orderedGen) call(total bool) (fn, frame string) {
 		}
 	}
 	frame = " " + unit + " BETWEEN " + start + " AND " + end
-	if g.rng.IntN(8) == 0 {
+	if g.rng.IntN(4) == 0 {
 		frame += " EXCLUDE " + g.choose("CURRENT ROW", "GROUP", "TIES")
 	}
 	if g.rng.IntN(4) == 0 {

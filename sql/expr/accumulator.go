@@ -18,13 +18,20 @@ type Accumulator interface {
 // tells that they come from the last to the first.
 type Backward interface{ Backward() }
 
+// Selecting is implemented by accumulators whose value is that of one of the rows.
+type Selecting interface {
+	// Replaces reports whether of two rows that are not NULL the later one, j, is the
+	// value rather than i.
+	Replaces(args []*columnar.Vec, i, j int) bool
+}
+
 // NewAccumulator makes the state of a call of fn with the given argument types
-// and result type.
+// and result type; nil if fn needs all rows (Collect).
 func NewAccumulator(fn *Aggregate, args []types.Type, typ types.Type) (acc Accumulator, invertible bool) {
 	if fn.New != nil {
 		return fn.New(args, typ), fn.Invertible
 	}
-	return &collector{call: AggregateCall{Fn: fn, Args: args, Typ: typ}}, false
+	return nil, false
 }
 
 // accumulate is Collect by the running state.
@@ -36,46 +43,6 @@ func accumulate(x *Eval, c *AggregateCall, args []*columnar.Vec, lo, hi int, out
 		}
 	}
 	return acc.Value(x, out)
-}
-
-// collector is the state of an aggregate that needs its whole group.
-type collector struct {
-	call AggregateCall
-	rows []*columnar.Builder
-	n    int
-}
-
-func (c *collector) Reset() { c.rows, c.n = nil, 0 }
-
-func (c *collector) Add(_ *Eval, args []*columnar.Vec, i int, diff int64) error {
-	if c.rows == nil {
-		for _, a := range args {
-			c.rows = append(c.rows, columnar.NewBuilder(a.Kind(), 16))
-		}
-	}
-	for ; diff > 0; diff-- {
-		for k, a := range args {
-			c.rows[k].AppendFrom(a, i)
-		}
-		c.n++
-	}
-	return nil
-}
-
-func (c *collector) Value(x *Eval, out *columnar.Builder) error {
-	vecs := make([]*columnar.Vec, len(c.call.Args))
-	for k := range vecs {
-		b := columnar.NewBuilder(c.call.Args[k].Kind(), c.n)
-		if c.rows != nil {
-			v := c.rows[k].Build()
-			for i := range c.n {
-				b.AppendFrom(v, i)
-				c.rows[k].AppendFrom(v, i)
-			}
-		}
-		vecs[k] = b.Build()
-	}
-	return c.call.Fn.Collect(x, &c.call, vecs, 0, c.n, out)
 }
 
 // NewEval is an evaluation outside of a program, for aggregates and table

@@ -320,6 +320,12 @@ func (a *extreme) Add(_ *Eval, args []*columnar.Vec, i int, _ int64) error {
 	return nil
 }
 
+// Replaces implements Selecting.
+func (a *extreme) Replaces(args []*columnar.Vec, i, j int) bool {
+	c := types.Compare(a.typ, args[0], j, args[0], i)
+	return c == 0 && a.typ.OID != types.OIDBPChar || c != 0 && c > 0 == a.max
+}
+
 func (a *extreme) Value(_ *Eval, out *columnar.Builder) error {
 	if a.best == nil {
 		out.Null()

@@ -241,6 +241,9 @@ func evalGroup(t *testing.T, x *Eval, a *Aggregate, g *group) string {
 	err = a.Collect(x, &AggregateCall{Fn: a, Args: g.args, Typ: typ}, vecs, 0, len(g.rows), out)
 	got := resultText(typ, out, err)
 	acc, invertible := NewAccumulator(a, g.args, typ)
+	if acc == nil {
+		return got
+	}
 	for round := range 3 {
 		for i := range g.rows {
 			diff := int64(1)
