@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -192,6 +193,9 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 		return s.alterSchema(d, n)
 	}
 	o, err := s.find(d, n.Kind, n.Name)
+	if t := s.keyIndexTable(d, n.Name); err != nil && t != nil && (n.Kind == parser.ObjectIndex || n.Kind == parser.ObjectTable) && n.Actions[0].Action == parser.AlterRename {
+		return s.renameKeyIndex(d, t, n.Actions[0].NewName)
+	}
 	if err != nil && n.Kind == parser.ObjectTable && pgerror.As(err).Code == pgerror.WrongObjectType {
 		// PostgreSQL's ALTER TABLE takes any relation for what all have.
 		o, err = d.cat.Resolve(catalog.KindTable, n.Name.Schema, n.Name.Name, s.relationPath()), nil
@@ -201,20 +205,98 @@ func (s *Session) alter(ctx context.Context, d *ddlState, p *prepared, n *parser
 			w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: fmt.Sprintf("relation \"%s\" does not exist, skipping", n.Name.Name)})
 			return nil
 		}
-		if pgerror.As(err).Code == pgerror.UndefinedTable {
+		if pgerror.As(err).Code == pgerror.UndefinedTable || n.Kind == parser.ObjectIndex && missing(err) {
 			return undefinedRelation(n.Name.Schema, n.Name.Name)
 		}
-		return err
+		e := *pgerror.As(err)
+		e.Hint = "" // it tells how to drop
+		return &e
 	}
 	if err := s.lockForm(ctx, o.ID, true); err != nil {
 		return err
 	}
-	for i := range n.Actions {
-		if err := s.alterOne(ctx, d, p, &n.Actions[i], o, o.Clone(), w); err != nil {
+	actions, err := inPhases(n.Actions)
+	if err != nil {
+		return err
+	}
+	for i := range actions {
+		if err := s.alterOne(ctx, d, p, &actions[i], o, o.Clone(), w); err != nil {
 			return err
 		}
 		o = d.cat.ByID(o.ID)
 	}
+	return nil
+}
+
+// alterPhases are the phases of ALTER TABLE in which its actions are carried out;
+// those that are not named are in the last.
+var alterPhases = map[parser.AlterAction]int{
+	parser.AlterDropColumn: 1, parser.AlterDropConstraint: 1, parser.AlterDropDefault: 1, parser.AlterDropNotNull: 1,
+	parser.AlterDropIdentity: 1, parser.AlterDropExpression: 1,
+	parser.AlterColumnType: 2,
+	parser.AlterAddColumn:  3,
+	parser.AlterSetNotNull: 4, parser.AlterSetIdentity: 4,
+	parser.AlterAddConstraint: 5, // of keys
+	parser.AlterSetDefault:    6, parser.AlterAddIdentity: 6,
+}
+
+// inPhases puts actions into the order in which PostgreSQL carries them out.
+func inPhases(actions []parser.AlterCmd) ([]parser.AlterCmd, error) {
+	if len(actions) == 1 {
+		return actions, nil
+	}
+	phase := func(a *parser.AlterCmd) int {
+		p, ok := alterPhases[a.Action]
+		switch {
+		case !ok:
+			return 7
+		case a.Constraint != nil && a.Constraint.Kind != parser.ConstraintPrimaryKey && a.Constraint.Kind != parser.ConstraintUnique:
+			return 6
+		}
+		return p
+	}
+	out := slices.Clone(actions)
+	slices.SortStableFunc(out, func(a, b parser.AlterCmd) int { return phase(&a) - phase(&b) })
+	for i := range out {
+		for j := range i {
+			if out[i].Action == parser.AlterColumnType && out[j].Action == parser.AlterColumnType && out[i].Column == out[j].Column {
+				return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of column \"%s\" twice", out[i].Column)
+			}
+		}
+	}
+	return out, nil
+}
+
+// storageOptions passes the parameters that say how PostgreSQL stores a table.
+func storageOptions(opts []parser.Option) error {
+	for _, o := range opts {
+		name := o.Name
+		if strings.HasPrefix(name, "autovacuum_") || strings.HasPrefix(name, "toast.") || strings.HasPrefix(name, "vacuum_") {
+			continue
+		}
+		switch name {
+		case "fillfactor", "parallel_workers", "toast_tuple_target", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items":
+		default:
+			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter \"%s\"", name)
+		}
+	}
+	return nil
+}
+
+// viewDefault runs ALTER VIEW … ALTER COLUMN SET or DROP DEFAULT.
+func (s *Session) viewDefault(d *ddlState, p *prepared, a *parser.AlterCmd, o, c *catalog.Object) error {
+	i := o.Column(a.Column)
+	if i < 0 {
+		return undefinedColumn(a.Column, o)
+	}
+	c.Columns[i].Default = ""
+	if a.Action == parser.AlterSetDefault {
+		if _, err := s.bindDefault(p.stmt.Text, a.Expr, a.Column, c.Columns[i].Type); err != nil {
+			return noPosition(err)
+		}
+		c.Columns[i].Default = a.Expr.SQL
+	}
+	d.apply(catalog.Change{Put: c})
 	return nil
 }
 
@@ -230,6 +312,9 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 	case parser.AlterSetSchema:
 		if d.cat.Schema(a.NewName) == nil {
 			return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", a.NewName)
+		}
+		if a.NewName == o.Schema {
+			return nil
 		}
 		if e := d.cat.Get(o.Kind, a.NewName, o.Name); e != nil {
 			return pgerror.New(pgerror.DuplicateTable, "relation \"%s\" already exists in schema \"%s\"", o.Name, a.NewName)
@@ -252,6 +337,10 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		return s.renamed(d, o, c)
 	case parser.AlterOwner, parser.AlterNothing, parser.AlterSetParallelism:
 		return nil
+	case parser.AlterSetOptions, parser.AlterResetOptions:
+		if o.Kind == catalog.KindTable || o.Kind == catalog.KindIndex || o.Kind == catalog.KindMaterializedView {
+			return storageOptions(a.Options)
+		}
 	case parser.AlterSetConfig, parser.AlterResetConfig:
 		return s.alterConfig(d, a, c)
 	case parser.AlterSecretValue:
@@ -267,6 +356,9 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		parser.AlterRenameConstraint, parser.AlterValidate, parser.AlterAddIdentity, parser.AlterSetIdentity, parser.AlterDropIdentity, parser.AlterDropExpression:
 		if a.Action == parser.AlterRenameColumn && (o.Kind == catalog.KindView || o.Kind == catalog.KindMaterializedView) {
 			return s.renameViewColumn(d, a, o, c)
+		}
+		if o.Kind == catalog.KindView && (a.Action == parser.AlterSetDefault || a.Action == parser.AlterDropDefault) {
+			return s.viewDefault(d, p, a, o, c)
 		}
 		if o.Kind != catalog.KindTable {
 			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation \"%s\"", o.Name).
@@ -384,19 +476,4 @@ func viewSQL(o *catalog.Object) string {
 		in = " IN CLUSTER " + quoteName(o.Cluster)
 	}
 	return fmt.Sprintf("CREATE %s %s.%s%s%s AS %s", strings.ToUpper(o.Kind.String()), quoteName(o.Schema), quoteName(o.Name), columnList(names), in, o.Query) + checkOptionSQL(o)
-}
-
-func (s *Session) alterSchema(d *ddlState, n *parser.Alter) error {
-	sc := d.cat.Schema(n.Name.Name)
-	if sc == nil {
-		return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", n.Name.Name)
-	}
-	for _, a := range n.Actions {
-		switch a.Action {
-		case parser.AlterOwner, parser.AlterNothing:
-		default:
-			return pgerror.Unsupported("this ALTER SCHEMA action")
-		}
-	}
-	return nil
 }

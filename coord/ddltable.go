@@ -277,73 +277,6 @@ func (n *newTable) taken(name string) bool {
 	return slices.ContainsFunc(n.with, func(o *catalog.Object) bool { return o.Name == name })
 }
 
-// like takes over the columns of another relation, and what INCLUDING says.
-func (n *newTable) like(l *parser.Like) error {
-	t := n.d.cat.Resolve(catalog.KindTable, l.Name.Schema, l.Name.Name, n.s.relationPath())
-	if t == nil || !t.Relation() {
-		return undefinedRelation(l.Name.Schema, l.Name.Name)
-	}
-	base := len(n.o.Columns)
-	for i, c := range t.Columns {
-		if n.o.Column(c.Name) >= 0 {
-			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Name)
-		}
-		identity := c.Identity
-		if !l.Including["comments"] {
-			c.Comment = ""
-		}
-		if !l.Including["generated"] {
-			c.Generated = ""
-		}
-		if c.Identity != "" {
-			c.Default = ""
-		}
-		if !l.Including["identity"] {
-			c.Identity = ""
-		}
-		if !l.Including["defaults"] {
-			c.Default = ""
-		}
-		if t.Kind != catalog.KindTable {
-			c.NotNull = false
-		}
-		n.o.Columns = append(n.o.Columns, c)
-		if identity != "" && c.Identity != "" {
-			if err := n.sequenceFor(base+i, nil); err != nil {
-				return err
-			}
-		}
-	}
-	for _, d := range t.Deps { // sequences of defaults
-		if l.Including["defaults"] && !slices.Contains(n.o.Deps, d) {
-			n.o.Deps = append(n.o.Deps, d)
-		}
-	}
-	if l.Including["constraints"] {
-		n.o.Checks = append(n.o.Checks, t.Checks...)
-	}
-	if !l.Including["indexes"] {
-		return nil
-	}
-	for i, k := range t.Keys() {
-		if k.Derived {
-			return pgerror.Unsupported("LIKE INCLUDING INDEXES of a unique index on an expression or of some rows only")
-		}
-		cols := make([]int, len(k.Columns))
-		for j, c := range k.Columns {
-			cols[j] = base + c
-		}
-		c := parser.Constraint{Kind: parser.ConstraintUnique, NullsNotDistinct: k.NullsNotDistinct}
-		if t.Primary != nil && i == 0 {
-			c.Kind = parser.ConstraintPrimaryKey
-		}
-		if err := n.key(&c, cols); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func listStrings(l []*pg.Node) []string {
 	var out []string
 	for _, x := range l {
@@ -379,6 +312,11 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 		return pgerror.New(pgerror.InvalidTableDefinition, "an append-only table can only ignore conflicts")
 	}
 	t.put()
+	for i := range n.Like {
+		if err := t.likeIndexes(&n.Like[i], w); err != nil {
+			return err
+		}
+	}
 	s.onCommit = s.onCommit || n.OnCommit != ""
 	return nil
 }

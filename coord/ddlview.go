@@ -136,7 +136,7 @@ func (s *Session) putView(d *ddlState, o *catalog.Object, exists *catalog.Object
 	o.ID, o.OID, o.Comment = exists.ID, exists.OID, exists.Comment
 	for i := range o.Columns {
 		if at := exists.Column(o.Columns[i].Name); at >= 0 {
-			o.Columns[i].Comment = exists.Columns[at].Comment
+			o.Columns[i].Comment, o.Columns[i].Default = exists.Columns[at].Comment, exists.Columns[at].Default
 		}
 	}
 	d.apply(catalog.Change{Put: o})

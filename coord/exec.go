@@ -162,8 +162,6 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return "ANALYZE", nil
 	case st.GetReindexStmt() != nil:
 		return "REINDEX", nil
-	case st.GetDoStmt() != nil:
-		return "", pgerror.Unsupported("DO")
 	case st.GetVariableSetStmt().GetKind() == pg.VariableSetKind_VAR_SET_MULTI:
 		return "SET", s.setTransaction(st.GetVariableSetStmt(), w)
 	case st.GetConstraintsSetStmt() != nil:
@@ -183,7 +181,7 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		}
 		return f(d)
 	}
-	return "", pgerror.Unsupported(statementName(st))
+	return "", absent(st)
 }
 
 // statementName names a statement of PostgreSQL's tree in an error, after the

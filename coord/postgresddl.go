@@ -13,7 +13,7 @@ import (
 
 // isDDL reports whether a statement in PostgreSQL's tree changes the catalog.
 func isDDL(st *pg.Node) bool {
-	return st.GetCommentStmt() != nil || st.GetCreateSeqStmt() != nil || st.GetAlterSeqStmt() != nil || st.GetCreateFunctionStmt() != nil || dropsFunctions(st)
+	return altersFunction(st) || st.GetCommentStmt() != nil || st.GetCreateSeqStmt() != nil || st.GetAlterSeqStmt() != nil || st.GetCreateFunctionStmt() != nil || dropsFunctions(st)
 }
 
 func dropsFunctions(st *pg.Node) bool {
@@ -30,12 +30,14 @@ func (s *Session) postgresDDL(d *ddlState, p *prepared, n *parser.Postgres, w pg
 		return "ALTER SEQUENCE", s.alterSequence(d, p, st.GetAlterSeqStmt(), w)
 	case st.GetCreateFunctionStmt() != nil:
 		return s.createFunction(d, p, st.GetCreateFunctionStmt())
+	case altersFunction(st):
+		return s.alterFunction(d, p, st)
 	case st.GetCommentStmt() != nil:
 		return "COMMENT", s.commentPostgres(d, p, st.GetCommentStmt(), w)
 	case dropsFunctions(st):
 		return "DROP FUNCTION", s.dropFunctions(d, p, st.GetDropStmt(), w)
 	}
-	return "", pgerror.Unsupported(statementName(n.Stmt))
+	return "", absent(n.Stmt)
 }
 
 // truncate runs TRUNCATE.

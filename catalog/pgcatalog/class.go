@@ -189,12 +189,21 @@ func attributes(m *model, _ Env, f *filler) {
 }
 
 func (a attr) hasDefault() bool {
-	return a.rel.kind == 'r' && a.col.Identity == "" && (a.col.Default != "" || a.col.Generated != "")
+	return (a.rel.kind == 'r' || a.rel.kind == 'v') && a.col.Identity == "" && (a.col.Default != "" || a.col.Generated != "")
 }
 
 // shortDefault is a default as it is shown: that of a serial column names its
-// sequence without the schema if that is public.
-func (m *model) shortDefault(text string) string {
+// sequence without the schema if that is public, and a string says its type.
+func (m *model) shortDefault(text string, t types.Type) string {
+	if strings.HasPrefix(text, "'") && strings.HasSuffix(text, "'") && !strings.Contains(strings.ReplaceAll(text[1:len(text)-1], "''", ""), "'") {
+		switch info := infoOf(t); {
+		case info.Category == 'N' || info.Category == 'B' || info.Kind == 'd':
+		case t.OID == types.OIDBPChar:
+			return text + "::bpchar"
+		default:
+			return text + "::" + t.OID.Name()
+		}
+	}
 	if rest, ok := strings.CutPrefix(text, "nextval('public."); ok {
 		return "nextval('" + rest
 	}
@@ -212,7 +221,7 @@ func (r *rel) owner() *catalog.Object {
 func (m *model) defaults() []attr {
 	var out []attr
 	for _, r := range m.rels {
-		if r.kind != 'r' || r.system() {
+		if r.kind != 'r' && r.kind != 'v' || r.system() {
 			continue
 		}
 		for num, c := range r.attrs {
@@ -233,7 +242,7 @@ func attrdefs(m *model, _ Env, f *filler) {
 	f.oid("oid", func(i int) uint32 { return attrdefOID(i) })
 	f.oid("adrelid", func(i int) uint32 { return ds[i].rel.oid })
 	f.int("adnum", func(i int) int64 { return int64(ds[i].num) })
-	f.text("adbin", func(i int) string { return m.shortDefault(ds[i].col.Default) + ds[i].col.Generated })
+	f.text("adbin", func(i int) string { return m.shortDefault(ds[i].col.Default, ds[i].col.Type) + ds[i].col.Generated })
 }
 
 // indexRels are the rows of pg_class that are indexes.

@@ -193,7 +193,7 @@ func infoColumns(m *model, e Env, f *filler) {
 	f.int("ordinal_position", func(i int) int64 { return int64(as[i].num) })
 	f.some("column_default", func(i int) string {
 		if as[i].hasDefault() {
-			return m.shortDefault(as[i].col.Default)
+			return m.shortDefault(as[i].col.Default, as[i].col.Type)
 		}
 		return ""
 	})

@@ -1,5 +1,11 @@
 package parser
 
+import (
+	"strings"
+
+	"github.com/streamdb/streamdb/sql/pgerror"
+)
+
 // objectKinds are the spellings of the kinds that DROP, ALTER, SHOW CREATE and
 // COMMENT know, the longest first.
 var objectKinds = []struct {
@@ -186,9 +192,48 @@ func (s *stream) alterColumns(c *AlterCmd) {
 		c.Column = s.ident()
 		s.alterColumn(c)
 	default:
+		s.alterStorage(c)
+	}
+}
+
+// alterStorage passes the actions that are about how PostgreSQL stores a table, and
+// refuses those whose features are not there.
+func (s *stream) alterStorage(c *AlterCmd) {
+	c.Action = AlterNothing
+	absent := func(what, hint string) {
+		s.refuse(pgerror.Unsupported("ALTER TABLE "+what).WithHint("%s", hint))
+	}
+	switch {
+	case s.accept("set", "logged"), s.accept("set", "unlogged"), s.accept("set", "without", "cluster"), s.accept("set", "without", "oids"),
+		s.accept("disable", "row", "level", "security"), s.accept("no", "force", "row", "level", "security"),
+		s.accept("enable", "trigger", "all"), s.accept("enable", "trigger", "user"), s.accept("disable", "trigger", "all"), s.accept("disable", "trigger", "user"):
+	case s.accept("cluster", "on"), s.accept("set", "tablespace"), s.accept("set", "access", "method"):
+		s.ident()
+	case s.accept("replica", "identity"):
+		if s.acceptOne("default", "full", "nothing") == "" {
+			s.expect("using", "index")
+			s.ident()
+		}
+	case s.accept("enable", "row", "level", "security"), s.accept("force", "row", "level", "security"):
+		absent("... ROW LEVEL SECURITY", "There is one owner of everything, who sees all rows.")
+	case s.is("enable"), s.is("disable"):
+		absent("... "+strings.ToUpper(s.peek().val+" "+s.peekAt(1).val), "There are no triggers or rules; a materialized view is kept up to date by itself.")
+	case s.is("inherit"), s.is("no", "inherit"):
+		absent("... INHERIT", hintInherits)
+	case s.is("attach"), s.is("detach"):
+		absent("... "+strings.ToUpper(s.peek().val)+" PARTITION", hintPartitions)
+	case s.is("of"), s.is("not", "of"):
+		absent("... OF", "Define the columns of the table.")
+	default:
 		s.unexpected()
 	}
 }
+
+// What to do instead of features of tables that are not there.
+const (
+	hintInherits   = "Make a view of the UNION ALL of the tables."
+	hintPartitions = "A table needs no partitions: its rows are kept by key in any case."
+)
 
 func (s *stream) alterAddConstraint(c *AlterCmd) {
 	var d elements
@@ -231,6 +276,9 @@ func (s *stream) alterColumn(c *AlterCmd) {
 	case s.accept("set", "statistics"):
 		c.Action = AlterNothing
 		s.value()
+	case s.is("set") && s.peekAt(1).val == "(", s.is("reset") && s.peekAt(1).val == "(":
+		s.advance()
+		c.Action, c.Options = AlterNothing, s.options()
 	case s.accept("set", "storage"), s.accept("set", "compression"):
 		c.Action = AlterNothing
 		s.label()

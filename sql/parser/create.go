@@ -22,8 +22,8 @@ func (s *stream) create() Node {
 		case s.accept("temp"), s.accept("temporary"):
 			h.temp = true
 			continue
-		case s.is("local", "temp"), s.is("local", "temporary"):
-			s.advance()
+		case s.is("local", "temp"), s.is("local", "temporary"), s.is("global", "temp"), s.is("global", "temporary"), s.is("unlogged", "table"):
+			s.advance() // the log is no choice of a table's
 			continue
 		case s.accept("recursive"):
 			h.recursive = true

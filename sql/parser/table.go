@@ -97,6 +97,8 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 		case s.accept("on", "commit"):
 			n.OnCommit = s.onCommit()
 		case s.accept("without", "oids"):
+		case s.accept("tablespace"), s.accept("using"):
+			s.ident() // how it is stored is the server's choice
 		case s.isWith():
 			n.With = append(n.With, s.withOptions()...)
 			if findOption(n.With, "connector") != nil {
@@ -277,7 +279,9 @@ func (s *stream) likeClause(after int) Like {
 			continue
 		}
 		if !slices.Contains(likeParts, what) {
+			s.i--
 			s.unexpected()
+			return l
 		}
 		l.Including[what] = word == "including"
 	}

@@ -298,7 +298,7 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		if out[i] != nil {
 			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", r.Name)
 		}
-		c := &t.object.Columns[i]
+		c := t.defaultColumn(i)
 		val := r.Val
 		if detail := fixedColumn(c, false); detail != "" && val.GetSetToDefault() == nil {
 			return nil, pgerror.New(pgerror.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).WithDetail("%s", detail)

@@ -212,7 +212,7 @@ func (in *inserter) rows(lists [][]*pg.Node) error {
 			rows[r] = append(rows[r], boolConst(list[i].GetSetToDefault() != nil))
 		}
 		cols = append(cols, plan.Column{Name: "default", Type: types.Bool, NotNull: true})
-		def, err := in.defaultOf(&table[in.into[i]])
+		def, err := in.defaultOf(in.t.defaultColumn(in.into[i]))
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (in *inserter) row() ([]expr.Expr, error) {
 			continue
 		}
 		var err error
-		if out[i], err = in.defaultOf(&in.t.object.Columns[i]); err != nil {
+		if out[i], err = in.defaultOf(in.t.defaultColumn(i)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"maps"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -34,6 +35,20 @@ type viewTarget struct {
 	// named are preds with the names of the views whose they are.
 	named  []ViewCheck
 	checks []ViewCheck
+	// defaults are those that the view, or one below it, has for columns of the table.
+	defaults map[int]string
+}
+
+// defaultColumn is a column of the table with the default that it has for the
+// statement.
+func (t *target) defaultColumn(i int) *catalog.Column {
+	c := &t.object.Columns[i]
+	if t.view == nil || t.view.defaults[i] == "" {
+		return c
+	}
+	d := *c
+	d.Default = t.view.defaults[i]
+	return &d
 }
 
 // viewVerbs are the words of the messages that a view cannot be changed.
@@ -100,13 +115,19 @@ func (b *binder) viewTargetOf(o *catalog.Object, verb string) (*viewTarget, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &viewTarget{table: inner.table, preds: inner.preds}
-	for _, it := range sel.items {
+	t := &viewTarget{table: inner.table, preds: inner.preds, defaults: maps.Clone(inner.defaults)}
+	for i, it := range sel.items {
 		x, err := textIfUnknown(it.expr)
 		if err != nil {
 			return nil, err
 		}
 		t.exprs = append(t.exprs, inner.resolve(x))
+		if c, ok := t.exprs[i].(*expr.Column); ok && o.Columns[i].Default != "" {
+			if t.defaults == nil {
+				t.defaults = map[int]string{}
+			}
+			t.defaults[c.Index] = o.Columns[i].Default
+		}
 	}
 	for i := range preds {
 		preds[i] = inner.resolve(preds[i])

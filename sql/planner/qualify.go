@@ -149,20 +149,9 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 // RenameType gives the text of a stored query, or of an expression, with one
 // type's name replaced by another.
 func RenameType(text string, query bool, schema, name, newSchema, newName string) (string, error) {
-	var root protoreflect.Message
-	base := 0
-	if query {
-		q, err := parser.ParseQuery(text)
-		if err != nil {
-			return "", err
-		}
-		root, base = q.Stmt.ProtoReflect(), q.Base
-	} else {
-		e, err := parser.ParseExpr(text)
-		if err != nil {
-			return "", err
-		}
-		root, base = e.Node.ProtoReflect(), e.Base
+	root, base, err := storedTree(text, query)
+	if err != nil {
+		return "", err
 	}
 	var edits []edit
 	var visit func(m protoreflect.Message)
@@ -171,6 +160,100 @@ func RenameType(text string, query bool, schema, name, newSchema, newName string
 			if names := listNames(t.Names[len(t.Names)-2:]); names[0] == schema && names[1] == name {
 				at := base + int(t.Location)
 				edits = append(edits, edit{at, relationEnd(text, at), parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)})
+			}
+		}
+		rangeMessages(m, visit)
+	}
+	visit(root)
+	return applyEdits(text, 0, edits)
+}
+
+// storedTree parses a stored text: a query, another statement of a function's
+// body, or an expression.
+func storedTree(text string, query bool) (root protoreflect.Message, base int, err error) {
+	if !query {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			return nil, 0, err
+		}
+		return e.Node.ProtoReflect(), e.Base, nil
+	}
+	stmts, err := parser.Parse(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch n := stmts[0].Node.(type) {
+	case *parser.Select:
+		return n.Query.Stmt.ProtoReflect(), n.Query.Base, nil
+	case *parser.Postgres:
+		return n.Stmt.ProtoReflect(), n.Base, nil
+	}
+	return nil, 0, pgerror.New(pgerror.SyntaxError, "not a query")
+}
+
+// BodyStatements are the texts of the statements of a function's body.
+func BodyStatements(body string) []string {
+	stmts, err := parser.Parse(body)
+	if err != nil {
+		return nil
+	}
+	out := make([]string, len(stmts))
+	for i := range stmts {
+		out[i] = stmts[i].SQL()
+	}
+	return out
+}
+
+// RenameFunction is RenameType for a function.
+func RenameFunction(text string, query bool, schema, name, newSchema, newName string) (string, error) {
+	root, base, err := storedTree(text, query)
+	if err != nil {
+		return "", err
+	}
+	var edits []edit
+	var visit func(m protoreflect.Message)
+	visit = func(m protoreflect.Message) {
+		if f, ok := m.Interface().(*pg.FuncCall); ok && len(f.Funcname) > 1 {
+			if names := listNames(f.Funcname[len(f.Funcname)-2:]); names[0] == schema && names[1] == name {
+				at := base + int(f.Location)
+				edits = append(edits, edit{at, relationEnd(text, at), parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)})
+			}
+		}
+		rangeMessages(m, visit)
+	}
+	visit(root)
+	return applyEdits(text, 0, edits)
+}
+
+// RenameSchema is RenameType for a schema: in the names of relations, types and
+// functions.
+func RenameSchema(text string, query bool, schema, name string) (string, error) {
+	if !strings.Contains(text, strings.ReplaceAll(schema, `"`, `""`)) {
+		return text, nil
+	}
+	root, base, err := storedTree(text, query)
+	if err != nil {
+		return "", err
+	}
+	var edits []edit
+	add := func(location int32) {
+		at := base + int(location)
+		edits = append(edits, edit{at, nameEnd(text, at), parser.QuoteIdent(name)})
+	}
+	var visit func(m protoreflect.Message)
+	visit = func(m protoreflect.Message) {
+		switch n := m.Interface().(type) {
+		case *pg.RangeVar:
+			if n.Schemaname == schema {
+				add(n.Location)
+			}
+		case *pg.FuncCall:
+			if len(n.Funcname) == 2 && listNames(n.Funcname)[0] == schema {
+				add(n.Location)
+			}
+		case *pg.TypeName:
+			if len(n.Names) == 2 && listNames(n.Names)[0] == schema {
+				add(n.Location)
 			}
 		}
 		rangeMessages(m, visit)
