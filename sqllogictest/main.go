@@ -142,6 +142,7 @@ func parseFlags(args []string, env Env) (Options, outputs, error) {
 		"as-view", "after, before or both: also check queries through views made where they stand, or before the data came")
 	fs.BoolVar(&o.PlainView, "plain-view", false, "with --as-view: plain views, not materialized ones")
 	fs.StringVar(&sample, "sample", "100%", "with --as-view: share of the queries to check")
+	fs.BoolVar(&o.ViewsOnly, "views-only", false, "with --as-view: run no other queries than those checked")
 	fs.IntVar(&o.ViewRound, "view-round", 200, "with --as-view: queries that have views at a time")
 	fs.IntVar(&o.ViewBatch, "view-batch", 50, "with --as-view: consecutive statements that change rows and are one change to the views")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the sample")

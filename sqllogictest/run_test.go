@@ -136,6 +136,10 @@ func TestViews(t *testing.T) {
 	if s.Total.Fail != 3 || !strings.Contains(failures(s), "the view made before differs from the query") {
 		t.Errorf("materialized views before: %+v\n%s", s.Total, failures(s))
 	}
+	s = runFiles(t, Options{Paths: paths, AsView: ViewBoth, PlainView: true, ViewsOnly: true, ViewRound: 1})
+	if s.Total != (Counts{Pass: 4, Views: 8}) {
+		t.Errorf("views only: %+v\n%s", s.Total, failures(s))
+	}
 	part := runFiles(t, Options{Paths: paths, AsView: ViewAfter, Sample: 0.5, Seed: 7}).Total.Views
 	again := runFiles(t, Options{Paths: paths, AsView: ViewAfter, Sample: 0.5, Seed: 7}).Total.Views
 	if part == 0 || part == 4 || part != again {

@@ -72,7 +72,7 @@ func (f *fileRunner) run() {
 		f.views = planViews(f, records)
 	}
 	for _, r := range records {
-		if f.halted || f.stop || f.ctx.Err() != nil {
+		if f.opt.ViewsOnly || f.halted || f.stop || f.ctx.Err() != nil {
 			break
 		}
 		f.record(r)

@@ -106,6 +106,8 @@ type Options struct {
 	Seed      uint64
 	// ViewRound is how many queries have views at a time; 0 means 200.
 	ViewRound int
+	// ViewsOnly runs and counts nothing but the queries that have views.
+	ViewsOnly bool
 	// ViewBatch is how many statements that change rows, one after another, are
 	// one change to the views; 0 means 50.
 	ViewBatch int
@@ -227,6 +229,8 @@ func (o *Options) defaults() error {
 		o.PlainView = true
 	}
 	switch {
+	case o.ViewsOnly && o.AsView == ViewNone:
+		return errors.New("sqllogictest: no views are asked for, and nothing else")
 	case o.Open != nil && o.DSN == "":
 		o.Isolation, o.KeepState = IsolationShared, o.KeepState || o.AsView == ViewNone // a server of its own
 	case o.Isolation == IsolationAuto && o.Parallel > 1:

@@ -13,7 +13,7 @@ import (
 // viewPlan checks sampled queries through views: what a view over the query
 // gives must be what the query gives.
 //
-// It does so in rounds, when the script has been run as it is: a round makes
+// It does so in rounds, when the script has been run as it is (or instead): a round makes
 // views of some of the queries only, so that a change of a table has only so
 // many views to reach. For each the script is run again from its start, without
 // the queries. A view "before" is made right behind the last DDL statement in
@@ -113,18 +113,23 @@ type viewRound struct {
 	p     *viewPlan
 	f     *fileRunner // with a report of its own
 	views []*view     // that are there
-	block []*view     // whose queries stand where the script is
+	block []*viewed   // that stand where the script is
 	open  int         // statements in the transaction that is open
+}
+
+// viewed is a query with its views.
+type viewed struct {
+	r     *record
+	views []*view
+	want  []string // sorted rows of the query itself
 }
 
 // view is one of a query, under test.
 type view struct {
-	r    *record
+	q    *viewed
 	when string
 	name string
 	made error
-	want []string // sorted rows of the query itself
-	none bool     // the query has no answer to compare with
 }
 
 func (p *viewPlan) round(queries []int) {
@@ -133,7 +138,7 @@ func (p *viewPlan) round(queries []int) {
 	w := &viewRound{p: p, f: newFileRunner(p.f.ctx, &opt, p.f.script, p.f.dsn, &FileRun{Files: map[string]*FileCounts{}})}
 	w.f.schema = p.f.schema
 	first, last := queries[0], queries[len(queries)-1]
-	before := map[int]*view{}
+	before := map[int]*viewed{}
 	for i, r := range p.records[:last+1] {
 		if p.f.stop || w.f.halted || p.f.ctx.Err() != nil {
 			break
@@ -174,7 +179,7 @@ func (p *viewPlan) round(queries []int) {
 // others in one transaction.
 func (p *viewPlan) inBatch(i int) bool {
 	r := p.records[i]
-	return p.f.opt.ViewBatch > 1 && !p.own && r.kind == kindStatement && r.conn == "" && !r.wantError && p.passed[r] && rowStatement.MatchString(r.sql)
+	return p.f.opt.ViewBatch > 1 && !p.own && r.kind == kindStatement && r.conn == "" && !r.wantError && (p.passed[r] || p.f.opt.ViewsOnly) && rowStatement.MatchString(r.sql)
 }
 
 // batch counts a statement into the transaction, which it opens if need be.
@@ -191,23 +196,27 @@ func (w *viewRound) endBatch() {
 	}
 }
 
-// queue puts a query's views into the block that is checked next.
-func (w *viewRound) queue(r *record, i int, before *view) {
-	if before != nil {
-		w.block = append(w.block, before)
+// queue puts a query, which may have a view already, into the block that is
+// checked next.
+func (w *viewRound) queue(r *record, i int, q *viewed) {
+	if q == nil {
+		q = &viewed{r: r}
 	}
 	if w.p.f.opt.AsView&ViewAfter != 0 {
-		w.block = append(w.block, &view{r: r, when: "after", name: "slt_view_after_" + strconv.Itoa(i)})
+		q.views = append(q.views, &view{q: q, when: "after", name: "slt_view_after_" + strconv.Itoa(i)})
 	}
+	w.block = append(w.block, q)
 }
 
 // makeBefore makes the views of the round's queries that are due behind record i.
-func (w *viewRound) makeBefore(i, first, last int, before map[int]*view) {
+func (w *viewRound) makeBefore(i, first, last int, before map[int]*viewed) {
 	var vs []*view
-	for _, q := range w.p.due[i] {
-		if q >= first && q <= last {
-			before[q] = &view{r: w.p.records[q], when: "before", name: "slt_view_before_" + strconv.Itoa(q)}
-			vs = append(vs, before[q])
+	for _, at := range w.p.due[i] {
+		if at >= first && at <= last {
+			q := &viewed{r: w.p.records[at]}
+			q.views = []*view{{q: q, when: "before", name: "slt_view_before_" + strconv.Itoa(at)}}
+			before[at] = q
+			vs = append(vs, q.views...)
 		}
 	}
 	if len(vs) > 0 && w.f.drain() {
@@ -222,33 +231,40 @@ func (w *viewRound) check() {
 	}
 	block := w.block
 	w.block = nil
-	var vs []*view
-	for _, v := range block {
-		if v.when == "after" {
-			vs = append(vs, v)
+	var after, made []*view
+	for _, q := range block {
+		for _, v := range q.views {
+			if v.when == "after" {
+				after = append(after, v)
+			}
 		}
 	}
-	w.create(vs)
-	w.each(block, func(v *view) string { return w.f.text(v.r) }, func(v *view, err error) {
-		if v.none = err != nil || w.f.res.err != nil; !v.none {
-			v.want = w.rows()
+	w.create(after)
+	w.each(len(block), func(i int) string { return w.f.text(block[i].r) }, func(i int, err error) {
+		q := block[i]
+		if w.p.f.opt.ViewsOnly {
+			w.p.f.settle(q.r, w.f.judge(q.r, err))
+		}
+		if err != nil || w.f.res.err != nil {
+			return // there is nothing to compare with
+		}
+		q.want = w.rows()
+		for _, v := range q.views {
+			e := (*serverError)(nil)
+			switch {
+			case v.made == nil:
+				made = append(made, v)
+			case errors.As(v.made, &e) && e.code == "0A000": // such a view cannot be had
+			default:
+				w.fail(q.r, &verdict{reason: "cannot make a view " + v.when + ": " + v.made.Error()})
+			}
 		}
 	})
-	var made []*view
-	for _, v := range block {
-		if e := (*serverError)(nil); v.none || errors.As(v.made, &e) && e.code == "0A000" {
-			continue // there is nothing to compare with, or such a view cannot be had
-		}
-		if v.made != nil {
-			w.fail(v, &verdict{reason: "cannot make a view " + v.when + ": " + v.made.Error()})
-			continue
-		}
-		made = append(made, v)
-	}
-	w.each(made, func(v *view) string { return "SELECT * FROM " + v.name }, func(v *view, err error) {
-		w.p.f.counts(v.r).Views++
+	w.each(len(made), func(i int) string { return "SELECT * FROM " + made[i].name }, func(i int, err error) {
+		v := made[i]
+		w.p.f.counts(v.q.r).Views++
 		if bad := w.compare(v, err); bad != nil {
-			w.fail(v, bad)
+			w.fail(v.q.r, bad)
 		}
 	})
 }
@@ -263,24 +279,24 @@ func (w *viewRound) compare(v *view, err error) *verdict {
 		err = w.f.res.err
 	}
 	if err != nil {
-		return &verdict{reason: "error of the view made " + v.when + ": " + err.Error(), want: v.want}
+		return &verdict{reason: "error of the view made " + v.when + ": " + err.Error(), want: v.q.want}
 	}
-	if got := w.rows(); !sameRows(v.want, got, max(w.f.opt.FloatEps, 1e-12)) {
-		return &verdict{reason: "the view made " + v.when + " differs from the query", want: v.want, got: got}
+	if got := w.rows(); !sameRows(v.q.want, got, max(w.f.opt.FloatEps, 1e-12)) {
+		return &verdict{reason: "the view made " + v.when + " differs from the query", want: v.q.want, got: got}
 	}
 	return nil
 }
 
 // fail makes a record fail that has passed by itself.
-func (w *viewRound) fail(v *view, bad *verdict) {
-	c := w.p.f.counts(v.r)
-	if w.p.passed[v.r] {
+func (w *viewRound) fail(r *record, bad *verdict) {
+	c := w.p.f.counts(r)
+	if w.p.passed[r] {
 		c.Pass--
-		delete(w.p.passed, v.r)
+		delete(w.p.passed, r)
 	} else if c.Fail > 0 {
 		c.Fail--
 	}
-	w.p.f.fail(v.r, bad)
+	w.p.f.fail(r, bad)
 }
 
 func (w *viewRound) kind() string {
@@ -293,7 +309,7 @@ func (w *viewRound) kind() string {
 // create makes views. Their columns get names, as those of a query need not
 // differ; where their number was wrong, they keep their own.
 func (w *viewRound) create(vs []*view) {
-	ddl := func(v *view, columns int) string {
+	named := func(v *view, columns int) string {
 		names := make([]string, columns)
 		for i := range names {
 			names[i] = "c" + strconv.Itoa(i+1)
@@ -302,29 +318,26 @@ func (w *viewRound) create(vs []*view) {
 		if columns > 0 {
 			list = " (" + strings.Join(names, ", ") + ")"
 		}
-		return "CREATE " + w.kind() + " " + v.name + list + " AS " + strings.TrimRight(w.f.text(v.r), "; \t\r\n")
+		return "CREATE " + w.kind() + " " + v.name + list + " AS " + strings.TrimRight(w.f.text(v.q.r), "; \t\r\n")
 	}
 	var again []*view
-	w.each(vs, func(v *view) string { return ddl(v, len(v.r.types)) }, func(v *view, err error) {
-		if v.made = err; err == nil && w.f.res.err != nil {
-			v.made = w.f.res.err
-		}
+	done := func(v *view, err error, last bool) {
 		e := w.f.res.err
 		switch {
-		case v.made == nil:
+		case err != nil:
+			v.made = err
+		case e == nil:
+			v.made = nil
 			w.views = append(w.views, v)
-		case err == nil && len(v.r.types) > 0 && (e.code == "42601" || e.code == "42P16"):
-			again = append(again, v)
+		default:
+			v.made = e
+			if !last && (e.code == "42601" || e.code == "42P16") {
+				again = append(again, v)
+			}
 		}
-	})
-	w.each(again, func(v *view) string { return ddl(v, 0) }, func(v *view, err error) {
-		if v.made = err; err == nil && w.f.res.err != nil {
-			v.made = w.f.res.err
-		}
-		if v.made == nil {
-			w.views = append(w.views, v)
-		}
-	})
+	}
+	w.each(len(vs), func(i int) string { return named(vs[i], len(vs[i].q.r.types)) }, func(i int, err error) { done(vs[i], err, false) })
+	w.each(len(again), func(i int) string { return named(again[i], 0) }, func(i int, err error) { done(again[i], err, true) })
 }
 
 // drop drops the views that are there.
@@ -341,40 +354,38 @@ func (w *viewRound) drop() {
 		err = c.exec("DROP "+w.kind()+" "+strings.Join(names, ", "), w.f.opt.Timeout)
 	}
 	if err != nil {
-		w.fail(w.views[0], &verdict{reason: "cannot drop the views: " + err.Error()})
+		w.fail(w.views[0].q.r, &verdict{reason: "cannot drop the views: " + err.Error()})
 	}
 	w.views = nil
 }
 
-// each sends a statement for each view, ahead of the answers, and tells of each
-// answer, which is in f.res, in order. What a lost session did not run gets its
-// error.
-func (w *viewRound) each(vs []*view, sql func(*view) string, done func(*view, error)) {
-	for len(vs) > 0 {
+// each sends n statements ahead of their answers, and tells of each answer,
+// which is in f.res, in order. What a lost session did not run gets its error.
+func (w *viewRound) each(n int, sql func(int) string, done func(int, error)) {
+	for at := 0; at < n; {
 		c, err := w.f.client("")
-		n := 0
-		for size := 0; err == nil && n < min(len(vs), maxPending); n++ {
-			s := sql(vs[n])
-			if size += len(s); size > maxBytes && n > 0 {
+		to, size := at, 0
+		for err == nil && to < min(n, at+maxPending) {
+			s := sql(to)
+			if size += len(s); size > maxBytes && to > at {
 				break
 			}
 			w.f.send(c, s)
+			to++
 		}
 		if err == nil {
 			err = c.flush()
+		} else {
+			to = n
 		}
-		if err != nil {
-			n = len(vs)
-		}
-		for _, v := range vs[:n] {
+		for ; at < to; at++ {
 			if err == nil {
 				err = c.receive(&w.f.res, w.f.opt.Timeout)
 			}
-			done(v, err)
+			done(at, err)
 			if c != nil && !c.broken {
 				err = nil
 			}
 		}
-		vs = vs[n:]
 	}
 }
