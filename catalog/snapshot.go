@@ -52,11 +52,11 @@ type name struct {
 // Snapshot is the catalog at one version. It is immutable and safe to share.
 type Snapshot struct {
 	Version uint64
-	objects map[plan.ObjectID]*Object
+	objects layered[plan.ObjectID]
 	list    []*Object // by id
-	names   map[name]*Object
+	names   layered[name]
 	schemas map[string]*Schema
-	oids    map[uint32]*Object
+	oids    layered[uint32]
 	users   map[plan.ObjectID][]plan.ObjectID // reverse of uses
 	refs    map[plan.ObjectID][]plan.ObjectID // the tables with foreign keys to one
 	types   map[types.OID]*Object
@@ -66,10 +66,7 @@ type Snapshot struct {
 // Empty is a catalog with the system schemas and public only.
 func Empty() *Snapshot {
 	s := &Snapshot{
-		objects: map[plan.ObjectID]*Object{},
-		names:   map[name]*Object{},
 		schemas: map[string]*Schema{},
-		oids:    map[uint32]*Object{},
 		types:   map[types.OID]*Object{},
 		users:   map[plan.ObjectID][]plan.ObjectID{},
 		refs:    map[plan.ObjectID][]plan.ObjectID{},
@@ -100,7 +97,7 @@ type Change struct {
 // Stored is the catalog without temporary objects; s itself if there are none.
 func (s *Snapshot) Stored() *Snapshot {
 	var gone []Change
-	for _, o := range s.objects {
+	for _, o := range s.list {
 		if o.Temporary {
 			gone = append(gone, Change{Drop: o.ID})
 		}
@@ -120,11 +117,11 @@ func (s *Snapshot) Stored() *Snapshot {
 func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1,
-		objects: maps.Clone(s.objects),
+		objects: s.objects.next(),
 		list:    slices.Grow(slices.Clone(s.list), len(changes)),
-		names:   maps.Clone(s.names),
+		names:   s.names.next(),
 		schemas: maps.Clone(s.schemas),
-		oids:    maps.Clone(s.oids),
+		oids:    s.oids.next(),
 		types:   maps.Clone(s.types),
 		users:   maps.Clone(s.users),
 		refs:    maps.Clone(s.refs),
@@ -189,14 +186,14 @@ func (s *Snapshot) insert(o *Object) {
 			s.types[t.OID] = o
 		}
 	}
-	s.objects[o.ID] = o
+	s.objects.set(o.ID, o)
 	i, _ := s.place(o.ID)
 	s.list = slices.Insert(s.list, i, o)
-	s.names[nameOf(o)] = o
+	s.names.set(nameOf(o), o)
 	if o.Function != nil {
 		addLink(s.funcs, [2]string{o.Schema, o.Name}, o.ID)
 	}
-	s.oids[o.OID] = o
+	s.oids.set(o.OID, o)
 	for _, d := range s.uses(o) {
 		addLink(s.users, d, o.ID)
 	}
@@ -209,15 +206,15 @@ func (s *Snapshot) insert(o *Object) {
 }
 
 func (s *Snapshot) remove(id plan.ObjectID) {
-	o := s.objects[id]
+	o := s.objects.get(id)
 	if o == nil {
 		return
 	}
-	delete(s.objects, id)
+	s.objects.set(id, nil)
 	if i, ok := s.place(id); ok {
 		s.list = slices.Delete(s.list, i, i+1)
 	}
-	delete(s.oids, o.OID)
+	s.oids.set(o.OID, nil)
 	if o.Def != nil {
 		defer maps.DeleteFunc(s.types, func(_ types.OID, x *Object) bool { return x == o })
 	}
@@ -225,8 +222,8 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 	if o.Function != nil {
 		dropLink(s.funcs, [2]string{o.Schema, o.Name}, id)
 	}
-	if s.names[k] == o {
-		delete(s.names, k)
+	if s.names.get(k) == o {
+		s.names.set(k, nil)
 	}
 	for _, d := range s.uses(o) {
 		dropLink(s.users, d, id)
@@ -284,7 +281,7 @@ func (s *Snapshot) References(id plan.ObjectID) []*Object { return s.objectsOf(s
 func (s *Snapshot) objectsOf(ids []plan.ObjectID) []*Object {
 	var out []*Object
 	for _, u := range ids {
-		out = append(out, s.objects[u])
+		out = append(out, s.objects.get(u))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
 	return out
@@ -304,14 +301,14 @@ func (s *Snapshot) DefineTypes() {
 }
 
 // ByID is the object with the id, nil if there is none.
-func (s *Snapshot) ByID(id plan.ObjectID) *Object { return s.objects[id] }
+func (s *Snapshot) ByID(id plan.ObjectID) *Object { return s.objects.get(id) }
 
 // ByOID is the object with the pg_class OID, nil if there is none.
-func (s *Snapshot) ByOID(oid uint32) *Object { return s.oids[oid] }
+func (s *Snapshot) ByOID(oid uint32) *Object { return s.oids.get(oid) }
 
 // Get finds an object by its kind's name space, schema and name.
 func (s *Snapshot) Get(k Kind, schema, nm string) *Object {
-	return s.names[name{space(k), schema, nm}]
+	return s.names.get(name{space(k), schema, nm})
 }
 
 // Resolve finds an object along a search path; schema "" means the path.
@@ -375,7 +372,7 @@ func (s *Snapshot) Closure(ids ...plan.ObjectID) []*Object {
 		for _, u := range s.Users(id) {
 			visit(u.ID)
 		}
-		if o := s.objects[id]; o != nil {
+		if o := s.objects.get(id); o != nil {
 			out = append(out, o)
 		}
 	}
@@ -396,7 +393,7 @@ func Owned(user, used *Object) bool {
 // PrimaryNamed is the table in a schema whose primary key has the name, nil if
 // there is none.
 func (s *Snapshot) PrimaryNamed(schema, name string) *Object {
-	for _, o := range s.objects {
+	for _, o := range s.list {
 		if o.Primary != nil && o.Schema == schema && o.Primary.Name == name {
 			return o
 		}

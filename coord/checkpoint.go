@@ -128,7 +128,7 @@ func (p *checkpointer) run(c *Coordinator) {
 // in the timeline.
 func (c *Coordinator) maybeCheckpoint(dataflow.Epoch) {
 	c.ckpt.dirty.Store(true)
-	if c.store.Stats().LogBytes > 256<<20 {
+	if c.store.LogBytes() > 256<<20 {
 		c.askCheckpoint()
 	}
 }

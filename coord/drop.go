@@ -308,11 +308,13 @@ func (g *dropping) cut(w pgwire.ResultWriter) error {
 	}
 	drops := cat.Closure(ids...)
 	slices.Reverse(drops)
+	var gone []catalog.Change
 	for _, o := range drops {
 		if g.seen[piece{obj: o}] && o.Def == nil {
-			g.d.apply(catalog.Change{Drop: o.ID})
+			gone = append(gone, catalog.Change{Drop: o.ID})
 		}
 	}
+	g.d.apply(gone...)
 	for _, id := range sortedIDs(columns) {
 		o := g.d.cat.ByID(id)
 		if o.Def != nil {

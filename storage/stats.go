@@ -103,3 +103,9 @@ func (s *Store) Stats() Stats {
 	}
 	return st
 }
+
+// LogBytes are the bytes of records not yet released, as in Stats.
+func (s *Store) LogBytes() int64 {
+	_, n, _, _ := s.log.usage()
+	return n
+}
