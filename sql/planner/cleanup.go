@@ -515,7 +515,7 @@ func (o *optimizer) cleanTopK(r *plan.TopK) plan.Rel {
 		}
 	}
 	if len(r.Partition) == 0 && !r.WithTies {
-		if out := o.limitUnion(r.Input, r.Order, r.Limit, r.Offset); out != r.Input {
+		if out := o.limitBelow(r.Input, r.Order, r.Limit, r.Offset); out != nil {
 			c := *r
 			c.Input = out
 			return &c
@@ -529,43 +529,12 @@ func (o *optimizer) cleanSort(r *plan.Sort) plan.Rel {
 	if isEmpty(r.Input) && o.rule("PropagateEmpty") {
 		return r.Input
 	}
-	if out := o.limitUnion(r.Input, r.Order, r.Limit, r.Offset); out != r.Input {
+	if out := o.limitBelow(r.Input, r.Order, r.Limit, r.Offset); out != nil {
 		c := *r
 		c.Input = out
 		return &c
 	}
 	return r
-}
-
-// PushLimit: no more rows of each input of a union can be wanted than of the
-// union, OFFSET included.
-//
-//	(a UNION ALL b) ORDER BY x LIMIT 10  →  ((a ORDER BY x LIMIT 10) UNION ALL (b …)) ORDER BY x LIMIT 10
-func (o *optimizer) limitUnion(in plan.Rel, order []plan.SortKey, limit, offset expr.Expr) plan.Rel {
-	u, ok := in.(*plan.SetOp)
-	n, known := plan.IntConst(limit)
-	if !ok || u.Kind != plan.Union || !u.All || !known || !o.on("PushLimit") {
-		return in
-	}
-	if offset != nil {
-		off, ok := plan.IntConst(offset)
-		if !ok {
-			return in
-		}
-		n += off
-	}
-	return plan.MapChildren(u, func(c plan.Rel) plan.Rel {
-		if t, ok := c.(*plan.TopK); ok {
-			if m, ok := plan.IntConst(t.Limit); ok && m <= n {
-				return c
-			}
-		}
-		if plan.MaxOneRow(c) {
-			return c
-		}
-		o.fire("PushLimit")
-		return &plan.TopK{Input: c, Order: order, Limit: int64Const(n)}
-	})
 }
 
 // FlattenUnion: a union of unions is one; empty inputs go.

@@ -117,7 +117,8 @@ const maxBranches = 8
 
 // JoinOrToUnion: a join on an OR of equalities is a union of joins by keys, each
 // without what the ones before have found. A row of a semi join asks the next one
-// if it finds no partner, one of an anti join must pass all.
+// if it finds no partner, one of an anti join must pass all. The rows of an outer
+// join without a partner are those that pass as of an anti join.
 //
 //	a JOIN b ON a.x = b.x OR a.y = b.y
 //	  →  a JOIN b ON a.x = b.x  UNION ALL  a JOIN b ON a.y = b.y AND (a.x = b.x) IS NOT TRUE
@@ -132,7 +133,7 @@ func (o *optimizer) joinUnions(r plan.Rel) plan.Rel {
 	}
 	r = plan.MapChildren(r, o.joinUnions)
 	j, ok := r.(*plan.Join)
-	if !ok || j.Kind == plan.JoinRight || j.Kind == plan.JoinFull || j.Lookup != nil {
+	if !ok || j.Kind == plan.JoinRight || j.Lookup != nil {
 		return r
 	}
 	nl := plan.Arity(j.Left)
@@ -184,23 +185,32 @@ func (o *optimizer) divided(j *plan.Join, or *expr.Logic, rest []expr.Expr) plan
 	cols := j.Columns()
 	var parts []plan.Rel
 	alone := left // without a partner by the branches so far
+	aloneRight, nl := right, plan.Arity(j.Left)
 	for i, b := range or.Args {
 		on := conjuncts([]expr.Expr{b})
 		switch j.Kind {
 		case plan.JoinSemi:
 			parts = append(parts, join(plan.JoinSemi, alone, on))
-		case plan.JoinInner, plan.JoinLeft:
+		case plan.JoinInner, plan.JoinLeft, plan.JoinFull:
 			parts = append(parts, join(plan.JoinInner, left, branch(or, i)))
 		}
-		if j.Kind == plan.JoinAnti || j.Kind == plan.JoinLeft || j.Kind == plan.JoinSemi && i < len(or.Args)-1 {
+		if j.Kind == plan.JoinAnti || j.Kind == plan.JoinLeft || j.Kind == plan.JoinFull || j.Kind == plan.JoinSemi && i < len(or.Args)-1 {
 			alone = join(plan.JoinAnti, alone, on)
+		}
+		if j.Kind == plan.JoinFull {
+			s := swapSides(&plan.Join{Left: left, Right: aloneRight, On: append(slices.Clip(rest), on...)})
+			s.Kind = plan.JoinAnti
+			aloneRight = s
 		}
 	}
 	if j.Kind == plan.JoinAnti {
 		return bindL(bindR(alone))
 	}
-	if j.Kind == plan.JoinLeft {
+	if j.Kind == plan.JoinLeft || j.Kind == plan.JoinFull {
 		parts = append(parts, nullExtended(alone, 0, cols))
+	}
+	if j.Kind == plan.JoinFull {
+		parts = append(parts, nullExtended(aloneRight, nl, cols))
 	}
 	return bindL(bindR(&plan.SetOp{Kind: plan.Union, All: true, Inputs: parts, Cols: cols}))
 }

@@ -26,6 +26,7 @@ type cluster struct {
 	members map[int][]int // columns of each class of two or more, by root
 	keyed   [][]int       // of each leaf, its columns that are in such a class
 	same    [][2]int      // columns that *= joins
+	across  [][2]int      // columns that = joins, of different types
 }
 
 // cluster is the inner join j filtered by preds.
@@ -225,6 +226,9 @@ func (c *cluster) place() (rest []joinPred) {
 				c.union(a.Index, b.Index, p.(*expr.Call).Fn)
 				continue
 			}
+			if ok1 && ok2 && a.Typ.OID != b.Typ.OID {
+				c.across = append(c.across, [2]int{a.Index, b.Index}, [2]int{b.Index, a.Index})
+			}
 		}
 		if l, r, ok := plan.IsSame(p); ok {
 			a, ok1 := l.(*expr.Column)
@@ -330,16 +334,29 @@ func (c *cluster) infer(p expr.Expr, down [][]expr.Expr) {
 			c.inferFor(p, col, pair[1], true, down)
 		}
 	}
+	for _, pair := range c.across {
+		if c.find(pair[0]) != c.find(col.Index) {
+			continue
+		}
+		c.inferFor(p, col, pair[1], false, down)
+		for _, other := range c.members[c.find(pair[1])] {
+			c.inferFor(p, col, other, false, down)
+		}
+	}
 }
 
 // inferFor adds a predicate on col for another column that is equal to it (or,
 // by *=, the same), unless that has it already.
 func (c *cluster) inferFor(p expr.Expr, col *expr.Column, other int, same bool, down [][]expr.Expr) {
 	leaf, to := c.pieces[other], plan.RefTo(c.cols, other)
-	if leaf == c.pieces[col.Index] || !transfers(p, col, to, same) {
+	if leaf == c.pieces[col.Index] {
 		return
 	}
-	q := c.local(replaceColumn(p, to), leaf)
+	q := transferred(p, col, to, same)
+	if q == nil {
+		return
+	}
+	q = c.local(q, leaf)
 	is := func(d expr.Expr) bool { return expr.Equal(d, q) }
 	if hasFilter(c.leaves[leaf], q) || slices.ContainsFunc(down[leaf], is) ||
 		slices.ContainsFunc(c.preds, func(d expr.Expr) bool {

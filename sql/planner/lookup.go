@@ -136,12 +136,16 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 			l, r, ok := plan.IsEquality(p)
 			a, ok1 := l.(*expr.Column)
 			b, ok2 := r.(*expr.Column)
-			if !ok || !ok1 || !ok2 || a.Typ.OID != b.Typ.OID {
+			if !ok || !ok1 || !ok2 || a.Typ.OID != b.Typ.OID && !(isInt(a.Typ) && isInt(b.Typ)) {
 				continue
 			}
-			for _, c := range [][2]int{{g.Source(a.Index), g.Source(b.Index)}, {g.Source(b.Index), g.Source(a.Index)}} {
-				if from, ok := fixed[c[0]]; ok && fixed[c[1]] == nil {
-					fixed[c[1]], changed = from, true
+			for _, c := range [][2]*expr.Column{{a, b}, {b, a}} {
+				from, to := g.Source(c[0].Index), g.Source(c[1].Index)
+				if fixed[from] == nil || fixed[to] != nil {
+					continue
+				}
+				if add(c[1], fixed[from]); fixed[to] != nil {
+					changed = true
 				}
 			}
 		}

@@ -389,7 +389,7 @@ func (o *optimizer) sides(j *plan.Join, on, left []expr.Expr, semi bool) plan.Re
 			keep = append(keep, p)
 		}
 	}
-	right = append(right, o.inferred(j.Right, keep, left, nl)...)
+	right = append(right, o.inferred(j, keep, left)...)
 	l, r := o.push(j.Left, left), o.push(j.Right, right)
 	if l == j.Left && r == j.Right && len(keep) == len(j.On) {
 		return j
@@ -397,79 +397,6 @@ func (o *optimizer) sides(j *plan.Join, on, left []expr.Expr, semi bool) plan.Re
 	c := *j
 	c.Left, c.Right, c.On = l, r, keep
 	return &c
-}
-
-// InferFilters, across a left, semi or anti join: what is known of a left
-// column holds for the right column that it is equated to.
-//
-//	(a WHERE a.k = 5) LEFT JOIN b ON a.k = b.k  →  … LEFT JOIN (b WHERE b.k = 5) …
-func (o *optimizer) inferred(right plan.Rel, on, left []expr.Expr, nl int) []expr.Expr {
-	if len(left) == 0 || !o.on("InferFilters") {
-		return nil
-	}
-	var out []expr.Expr
-	for _, p := range on {
-		l, r, ok := plan.IsEquality(p)
-		same := false
-		if !ok {
-			l, r, same = plan.IsSame(p)
-		}
-		if !ok && !same {
-			continue
-		}
-		a, ok1 := l.(*expr.Column)
-		b, ok2 := r.(*expr.Column)
-		if !ok1 || !ok2 {
-			continue
-		}
-		if a.Index >= nl {
-			a, b = b, a
-		}
-		if a.Index >= nl || b.Index < nl || a.Typ.OID != b.Typ.OID {
-			continue
-		}
-		for _, q := range left {
-			if !transfers(q, a, b, same) {
-				continue
-			}
-			n := replaceColumn(q, &expr.Column{Index: b.Index - nl, Typ: b.Typ, Name: b.Name})
-			if !hasFilter(right, n) {
-				o.fire("InferFilters")
-				out = append(out, n)
-			}
-		}
-	}
-	return out
-}
-
-// transfers reports whether a predicate on the one column c holds for to, which
-// is equal to it: always if they are the same or equality is identity, else if
-// it is itself an equality.
-func transfers(p expr.Expr, c, to *expr.Column, same bool) bool {
-	if !usesOnly(p, func(col int) bool { return col == c.Index }) || !expr.UsesColumns(p) ||
-		expr.VolatilityOf(p) == expr.Volatile || mayRaise(p) {
-		return false
-	}
-	if same || plan.SameBits(c.Typ, to.Typ) {
-		return true
-	}
-	l, r, ok := plan.IsEquality(p)
-	if !ok || l.Type().OID != r.Type().OID {
-		return false
-	}
-	_, lc := l.(*expr.Column)
-	_, rc := r.(*expr.Column)
-	return lc != rc
-}
-
-// replaceColumn is e, which has one column, with another column for it.
-func replaceColumn(e expr.Expr, c *expr.Column) expr.Expr {
-	return expr.Rewrite(e, func(n expr.Expr) expr.Expr {
-		if _, ok := n.(*expr.Column); ok {
-			return c
-		}
-		return n
-	})
 }
 
 // hasFilter reports whether r is filtered by p already, at its top.
