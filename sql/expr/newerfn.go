@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"crypto/md5"
+	"encoding/binary"
 	"math"
 	"math/big"
 	"strconv"
@@ -255,6 +257,22 @@ func base2(name string, base int) {
 	}
 }
 
+// registerRowID registers row_id(record, number), which tells the rows of a table
+// apart: a digest of the stored form, which no setting changes.
+func registerRowID() {
+	totalFn("row_id", types.UUID, func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+		dst, out := Result[columnar.U128](x, n)
+		a := Args(args)
+		var buf []byte
+		for i := range dst {
+			buf = append(binary.BigEndian.AppendUint64(buf[:0], uint64(a.Int64(1, i))), a.Bytes(0, i)...)
+			sum := md5.Sum(buf)
+			dst[i] = columnar.U128{Hi: binary.BigEndian.Uint64(sum[:8]), Lo: binary.BigEndian.Uint64(sum[8:])}
+		}
+		return out
+	}, types.Record, types.Int8)
+}
+
 func anyValue(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, out *columnar.Builder) error {
 	for i := lo; i < hi; i++ {
 		if !args[0].Null(i) {
@@ -312,6 +330,7 @@ func registerTypeQuestions() {
 }
 
 func init() {
+	registerRowID()
 	f8, text := types.Float8, types.Text
 	Register(Function{Name: "erf", Args: []types.Type{f8}, Ret: f8, Strict: true, Total: true, Eval: plain(math.Erf)})
 	Register(Function{Name: "erfc", Args: []types.Type{f8}, Ret: f8, Strict: true, Total: true, Eval: plain(math.Erfc)})

@@ -25,6 +25,7 @@ type binder struct {
 	// were completed: each is bound once, and computed once if used twice.
 	shared []*sharedRel
 	views  map[plan.ObjectID]*sharedRel
+	rowIDs map[plan.ObjectID]*sharedRel // tables with their row ids
 	nextID int
 	deps   []plan.ObjectID // used by the statement itself
 	deep   []plan.ObjectID // also by its views
@@ -115,6 +116,7 @@ func newBinder(ctx *Context, text string, base int) *binder {
 		src:    newSource(text, base),
 		params: map[int32]*expr.Param{},
 		views:  map[plan.ObjectID]*sharedRel{},
+		rowIDs: map[plan.ObjectID]*sharedRel{},
 		refs:   map[expr.Expr]columnUse{},
 
 		composites: map[expr.Expr]match{},

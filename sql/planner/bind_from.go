@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // fromItem is a bound item of a FROM clause: a relation and the entries that
@@ -179,11 +181,17 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 			WithDetail("This operation is not supported for %s.", plural(o.Kind)).At(pos)
 	}
 	f.use(o)
-	rel, err := f.objectRel(o)
+	e := objectEntry(o)
+	var rel plan.Rel
+	if f.wantsRowID(o) {
+		rel, err = f.withRowID(o)
+		e.columns = append(e.columns, entryColumn{name: rowIDColumn, index: len(o.Columns), typ: types.UUID, hidden: true})
+	} else {
+		rel, err = f.objectRel(o)
+	}
 	if err != nil {
 		return nil, err
 	}
-	e := objectEntry(o)
 	if err := e.rename(r.Alias, 0); err != nil {
 		return nil, err
 	}
@@ -272,14 +280,42 @@ func GetOf(o *catalog.Object) *plan.Get {
 
 // view binds the query of a view, once a statement.
 func (b *binder) view(o *catalog.Object) (plan.Rel, error) {
-	if sh := b.views[o.ID]; sh != nil {
+	return b.named(b.views, o)
+}
+
+// rowIDColumn is the hidden column that tells the rows of a table without a
+// primary key apart, also equal ones.
+const rowIDColumn = "_row_id"
+
+// wantsRowID says whether the text being bound may ask for the hidden column of o.
+func (b *binder) wantsRowID(o *catalog.Object) bool {
+	return o.Kind == catalog.KindTable && o.PrimaryKey == nil && len(o.Columns) > 0 && o.Column(rowIDColumn) < 0 &&
+		strings.Contains(strings.ToLower(b.src.text), rowIDColumn)
+}
+
+// withRowID is a table with the column of row ids: equal rows are numbered, and
+// the id is a digest of the row and its number. It stays while the row does.
+func (b *binder) withRowID(o *catalog.Object) (plan.Rel, error) {
+	names := make([]string, len(o.Columns))
+	for i, c := range o.Columns {
+		names[i] = parser.QuoteIdent(c.Name)
+	}
+	cols := strings.Join(names, ", ")
+	v := &catalog.Object{ID: o.ID, Name: o.Name, Query: "SELECT " + cols + ", row_id(ROW(" + cols + "), row_number() OVER (PARTITION BY row_id(ROW(" + cols + "), 0))) FROM " +
+		parser.QuoteIdent(o.Schema) + "." + parser.QuoteIdent(o.Name)}
+	return b.named(b.rowIDs, v)
+}
+
+// named is the query of o, bound once for all that use it: shared has the others.
+func (b *binder) named(shared map[plan.ObjectID]*sharedRel, o *catalog.Object) (plan.Rel, error) {
+	if sh := shared[o.ID]; sh != nil {
 		if sh.value == nil {
 			return nil, pgerror.New(pgerror.InvalidObjectDefinition, "infinite recursion detected in rules for relation \"%s\"", o.Name)
 		}
 		return sh.ref(), nil
 	}
 	sh := b.newShared()
-	b.views[o.ID] = sh
+	shared[o.ID] = sh
 	q, err := parser.ParseQuery(o.Query)
 	if err != nil {
 		return nil, err
