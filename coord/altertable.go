@@ -567,9 +567,9 @@ func (t *tableAlter) retype() error {
 	if err != nil {
 		return err
 	}
-	if len(views) > 0 {
-		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
-			WithDetail("rule _RETURN on %s %s depends on column \"%s\"", views[0].Kind, views[0].Name, c.Name)
+	byFields := t.a.Expr == nil && expr.SameFields(c.Type, typ)
+	if len(views) > 0 && !byFields {
+		return usedByView(views[0], c.Name)
 	}
 	if gen, err := t.generatedFrom(t.col); err != nil {
 		return err
@@ -587,7 +587,7 @@ func (t *tableAlter) retype() error {
 			return pgerror.New(pgerror.DatatypeMismatch, "result of USING clause for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
 				WithHint("You might need to add an explicit cast.")
 		})
-	case expr.SameFields(c.Type, typ):
+	case byFields:
 		outs[t.col], err = expr.NewFieldsByName(outs[t.col], typ, t.a.Pos)
 	case !expr.CanCoerce(c.Type, typ, expr.CastAssignment):
 		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
@@ -602,7 +602,39 @@ func (t *tableAlter) retype() error {
 	if err := t.rekey(); err != nil {
 		return err
 	}
-	return t.rewrite(outs)
+	if err := t.rewrite(outs); err != nil || len(views) == 0 {
+		return err
+	}
+	return t.sameViews(c.Name)
+}
+
+func usedByView(v *catalog.Object, column string) error {
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
+		WithDetail("rule _RETURN on %s %s depends on column \"%s\"", v.Kind, v.Name, column)
+}
+
+// sameViews checks that the views on the table mean what they did with the new
+// fields of a column: their definitions are still right, and give the same types.
+func (t *tableAlter) sameViews(column string) error {
+	for _, v := range t.d.cat.Closure(t.o.ID) {
+		if v.Query == "" {
+			continue
+		}
+		query, err := parser.ParseQuery(v.Query)
+		if err != nil {
+			return err
+		}
+		q, err := planner.BindQuery(t.s.c.bindContext(t.d.cat), v.Query, &query)
+		if err != nil || len(q.Columns) != len(v.Columns) {
+			return usedByView(v, column)
+		}
+		for i, c := range v.Columns {
+			if q.Columns[i].Type != c.Type && !(q.Columns[i].Type.OID == types.OIDUnknown && c.Type == types.Text) {
+				return usedByView(v, column)
+			}
+		}
+	}
+	return nil
 }
 
 // retypeDefault checks that a column's default can have its new type.

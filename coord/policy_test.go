@@ -39,6 +39,19 @@ func TestTablePolicy(t *testing.T) {
 		}
 	}
 	check()
+	d.exec(c, "CREATE TABLE s2 (v struct<a int, b text>)")
+	d.exec(c, "INSERT INTO s2 VALUES (row(1, 'x'))")
+	d.exec(c, "CREATE MATERIALIZED VIEW w2 AS SELECT (v).a FROM s2")
+	d.exec(c, "ALTER TABLE s2 ALTER COLUMN v TYPE struct<c text, a int>")
+	d.exec(c, "INSERT INTO s2 VALUES (row('y', 2))")
+	if got, want := d.text(c, "SELECT v::text, (SELECT sum(a) FROM w2) FROM s2 ORDER BY 1"), "(,1),3\n(y,2),3"; got != want {
+		t.Errorf("a column of a view with other fields: %q, want %q", got, want)
+	}
+	for _, form := range []string{"struct<c text>", "struct<a text, c text>"} {
+		if _, err := c.Exec(t.Context(), "ALTER TABLE s2 ALTER COLUMN v TYPE "+form); err == nil {
+			t.Errorf("a column of a view becomes %s", form)
+		}
+	}
 	d.close()
 	d = open(t, dir)
 	defer d.close()
