@@ -189,7 +189,11 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 	if err := in.start(p, n.Where); err != nil {
 		return "", drain(rd, err)
 	}
-	wr := &writer{s: s, ctx: ctx}
+	run, policy, err := s.copyRun(ctx, t)
+	if err != nil {
+		return "", drain(rd, err)
+	}
+	defer run.close()
 	total := 0
 	bytes := 0
 	flush := func() error {
@@ -201,7 +205,11 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 		if bytes += b.MemSize(); bytes > maxWriteBytes {
 			return pgerror.New(pgerror.ConfigurationLimitExceeded, "COPY writes more than %d MiB in one transaction", maxWriteBytes>>20)
 		}
-		return wr.insert(t, b)
+		if policy != nil {
+			_, err := run.onConflict(policy, foldProposed(t, policy.Conflict.Policy, b))
+			return err
+		}
+		return run.insert(t, b)
 	}
 	rows := newCopyRows(rd, o)
 	for {
@@ -222,10 +230,33 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 	if err := flush(); err != nil {
 		return "", err
 	}
-	if err := wr.references(); err != nil {
+	if err := run.references(); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("COPY %d", total), nil
+}
+
+// copyRun is what carries out a COPY to a table. The write is of an INSERT that goes
+// by the table's policy for rows whose key is taken, nil if it has none.
+func (s *Session) copyRun(ctx context.Context, t *catalog.Object) (*writeRun, *planner.Write, error) {
+	run := &writeRun{writer: &writer{s: s, ctx: ctx}}
+	if t.PrimaryKey == nil || t.OnConflict == "" && !s.set.bool("upsert_dml") {
+		return run, nil, nil
+	}
+	stmts, err := parser.Parse("INSERT INTO " + quoteName(t.Schema) + "." + quoteName(t.Name) + " DEFAULT VALUES")
+	if err != nil {
+		return run, nil, err
+	}
+	b, err := planner.Bind(s.bindContext(nil), &stmts[0])
+	if err != nil {
+		return run, nil, err
+	}
+	w := b.(*planner.Write)
+	if err := s.optimizeWrite(w); err != nil {
+		return run, nil, err
+	}
+	run, err = s.newWriteRun(ctx, []*planner.Write{w}, nil, nil)
+	return run, w, err
 }
 
 // drain reads what the client still sends after an error, and returns the error.

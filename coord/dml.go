@@ -119,6 +119,13 @@ func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, quer
 	return &writeRun{writer: &writer{s: s, ctx: ctx}, params: params, reader: r, several: len(writes) > 1}, nil
 }
 
+// close gives up what the run reads.
+func (r *writeRun) close() {
+	if r != nil && r.reader != nil {
+		r.reader.close()
+	}
+}
+
 // stepWrites are the writes among the steps of a statement, and their queries.
 func stepWrites(steps []planner.Step) (writes []*planner.Write, queries []plan.Rel) {
 	for _, st := range steps {
@@ -138,7 +145,7 @@ func (s *Session) execWrite(ctx context.Context, p *prepared, b *planner.Write, 
 	if err != nil {
 		return "", err
 	}
-	defer run.reader.close()
+	defer run.close()
 	if err := run.steps(b.Steps); err != nil {
 		return "", err
 	}
@@ -183,7 +190,7 @@ func (s *Session) writingRows(ctx context.Context, p *prepared, q *planner.Query
 	if err != nil {
 		return nil, err
 	}
-	defer run.reader.close()
+	defer run.close()
 	if err := run.steps(q.Steps); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,17 @@ func TestTablePolicy(t *testing.T) {
 		if got := d.text(c, "SELECT * FROM v"+name+" ORDER BY a"); got != p.want {
 			t.Errorf("ON CONFLICT %s: %q, want %q", p.policy, got, p.want)
 		}
+		d.exec(c, "DELETE FROM "+name)
+		d.exec(c, "INSERT INTO "+name+" VALUES (1, 4, 2), (2, NULL, 3)")
+		if _, err := c.PgConn().CopyFrom(t.Context(), strings.NewReader("3\t4\t5\n3\t\\N\t6\n1\t5\t\\N\n2\t9\t9\n"), "COPY "+name+" FROM STDIN"); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.text(c, "SELECT * FROM v"+name+" ORDER BY a"); got != p.want {
+			t.Errorf("COPY, ON CONFLICT %s: %q, want %q", p.policy, got, p.want)
+		}
+		if got := d.text(c, "SELECT * FROM "+name+" ORDER BY a"); got != p.want {
+			t.Errorf("ON CONFLICT %s: %q, want %q", p.policy, got, p.want)
+		}
 	}
 	d.exec(c, "CREATE TABLE s (v struct<a int, b struct<c int, d text>>[], m map(text, int))")
 	d.exec(c, "INSERT INTO s VALUES (ARRAY[row(1, row(2, 'x')), NULL], MAP {'k': 1})")
@@ -38,6 +49,10 @@ func TestTablePolicy(t *testing.T) {
 			t.Errorf("after ALTER TYPE: %q, want %q", got, want)
 		}
 	}
+	check()
+	d.exec(c, "INSERT INTO s VALUES (NULL, NULL), (ARRAY[row(row('y', 3), 4)], MAP {'k': 2}), (NULL, MAP {'k': 3})")
+	d.exec(c, "DELETE FROM s WHERE m['k'] > 1 OR v IS NULL")
+	d.exec(c, "INSERT INTO s VALUES (NULL, NULL)")
 	check()
 	d.exec(c, "CREATE TABLE s2 (v struct<a int, b text>)")
 	d.exec(c, "INSERT INTO s2 VALUES (row(1, 'x'))")

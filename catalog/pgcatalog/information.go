@@ -131,6 +131,8 @@ func dataTypeName(t types.Type) string {
 		return "ARRAY"
 	case i.Kind == 'd':
 		return dataTypeName(t.Storage())
+	case t.OID.IsAnonymous(): // struct<…> and map(…): not PostgreSQL's
+		return t.OID.Name()
 	case t.OID >= types.FirstUser:
 		return "USER-DEFINED"
 	}
