@@ -92,6 +92,10 @@ func NewMinMax(greatest bool, args []Expr, pos int) (Expr, error) {
 
 // NewNullIf makes NULLIF(a, b): a unless a = b.
 func NewNullIf(a, b Expr, pos int) (Expr, error) {
+	return Once(a, pos, func(a Expr) (Expr, error) { return nullIf(a, b, pos) })
+}
+
+func nullIf(a, b Expr, pos int) (Expr, error) {
 	eq, err := NewOp("=", a, b, pos)
 	if err != nil {
 		return nil, err

@@ -141,3 +141,49 @@ func regroup(arrays *columnar.Vec, n int, elem types.OID, vals, made *columnar.V
 	}
 	return out.Build()
 }
+
+// onceColumn is the number of the column that stands for a value computed once,
+// until its place in a lambda is known.
+const onceColumn = 1 << 29
+
+// Once makes an expression that build makes of a value which it may use several
+// times: a volatile one is computed once and handed on.
+//
+//	CASE nextval('s') WHEN 1 THEN a WHEN 2 THEN b END  →  let(nextval('s'), |x| CASE WHEN x = 1 THEN a WHEN x = 2 THEN b END)
+func Once(value Expr, pos int, build func(v Expr) (Expr, error)) (Expr, error) {
+	if VolatilityOf(value) != Volatile {
+		return build(value)
+	}
+	body, err := build(&Column{Index: onceColumn, Typ: value.Type(), Name: "x"})
+	if err != nil {
+		return nil, err
+	}
+	if Any(body, func(e Expr) bool { _, is := e.(*Subquery); return is }) {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "a subquery beside a volatile operand of CASE or NULLIF is not supported").
+			WithHint("Compute the operand in a subquery in FROM.").At(pos)
+	}
+	args := []Expr{value}
+	l := &Lambda{Params: []string{"x"}, Body: Rewrite(body, func(e Expr) Expr {
+		switch c := e.(type) {
+		case *Column:
+			if c.Index == onceColumn {
+				return &Column{Index: 0, Typ: c.Typ, Name: c.Name}
+			}
+		case *OuterColumn, *Param:
+		default:
+			return e
+		}
+		args = append(args, e)
+		return &Column{Index: len(args) - 1, Typ: e.Type(), Name: "x"}
+	})}
+	fn := lambdaFn("let", l, types.Of(value.Type().OID), l.Body.Type(), func(body *node, nodes int) Kernel {
+		return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+			rows := make([]uint32, n)
+			for i := range rows {
+				rows[i] = uint32(i)
+			}
+			return x.nested(body, nodes, args, rows)
+		}
+	})
+	return &Call{Fn: fn, Args: args, Typ: l.Body.Type(), Pos: pos}, nil
+}

@@ -49,6 +49,8 @@ type binder struct {
 	// inlined is the nesting of such bodies.
 	function *functionScope
 	inlined  int
+	// rows, if not nil, takes the volatile queries of `(a, b) = (SELECT …)`.
+	rows *sharedRows
 	// mergeAction is what merge_action() stands for in a RETURNING clause.
 	mergeAction expr.Expr
 }

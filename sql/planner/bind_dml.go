@@ -342,12 +342,18 @@ func (x exprBinder) multiAssign(c *catalog.Column, m *pg.MultiAssignRef) (expr.E
 			"source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression").At(x.pos(nodeLocation(m.Source)))
 	}
 	pos := x.pos(link.Location)
+	if x.rows != nil && m.Colno > 1 && x.rows.pos == pos {
+		return assign(c, x.rows.field(int(m.Colno-1)), pos)
+	}
 	q, err := x.query(link.Subselect.GetSelectStmt(), x.scope, x.ctes, resolveUnknown)
 	if err != nil {
 		return nil, err
 	}
 	if len(q.cols) != int(m.Ncolumns) {
 		return nil, pgerror.New(pgerror.SyntaxError, "number of columns does not match number of values").At(pos)
+	}
+	if x.rows != nil && volatileRel(q.rel) {
+		return assign(c, x.rows.add(q, pos), pos)
 	}
 	rel := project(q.collection(), []int{int(m.Colno - 1)})
 	return assign(c, &expr.Subquery{Kind: expr.SubqueryScalar, Rel: rel, Typ: rel.Columns()[0].Type, Pos: pos}, pos)

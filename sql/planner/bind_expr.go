@@ -261,7 +261,13 @@ func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
 		if arg, err = textIfUnknown(arg); err != nil {
 			return nil, err
 		}
+		return expr.Once(arg, pos, func(v expr.Expr) (expr.Expr, error) { return x.caseOf(c, v, pos) })
 	}
+	return x.caseOf(c, nil, pos)
+}
+
+// caseOf binds CASE whose operand, nil for none, is arg.
+func (x exprBinder) caseOf(c *pg.CaseExpr, arg expr.Expr, pos int) (expr.Expr, error) {
 	whens := make([]expr.When, len(c.Args))
 	for i, n := range c.Args {
 		w := n.GetCaseWhen()
@@ -285,6 +291,7 @@ func (x exprBinder) caseExpr(c *pg.CaseExpr) (expr.Expr, error) {
 		whens[i] = expr.When{Cond: cond, Then: then}
 	}
 	var els expr.Expr
+	var err error
 	if c.Defresult != nil {
 		if els, err = x.expr(c.Defresult); err != nil {
 			return nil, err

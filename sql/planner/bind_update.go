@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // columns are the table's columns.
@@ -24,8 +25,10 @@ func (b *binder) update(s *pg.UpdateStmt, outer *cteScope) (*Write, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.rows = &sharedRows{}
 	sets, err := b.assignments(t, sel, s.TargetList)
-	if err != nil {
+	rows := b.rows
+	if b.rows = nil; err != nil {
 		return nil, err
 	}
 	preds, err := sel.where(s.WhereClause)
@@ -33,15 +36,76 @@ func (b *binder) update(s *pg.UpdateStmt, outer *cteScope) (*Write, error) {
 		return nil, err
 	}
 	preds = t.preds(preds)
+	rows.exprs = t.view.resolveAll(rows.exprs)
 	out := &Write{Kind: WriteUpdate, Table: t.object, Joined: len(s.FromClause) > 0}
 	if out.ViewChecks, err = t.viewChecks(); err != nil {
 		return nil, err
 	}
 	in := changed(t, sel, preds, out.Joined)
 	cols := in.Columns()
-	out.Rel = updateRows(t, in, sets, span(len(t.object.Columns), len(cols)))
+	out.Rel = updateRows(t, rows.over(in, sets), sets, span(len(t.object.Columns), len(cols)))
 	out.Returning, err = b.returning(t, s.ReturningList, cols, sel.scope.entries, ctes)
 	return out, err
+}
+
+// sharedRows are the rows of `(a, b, …) = (SELECT …)` of an UPDATE whose queries are
+// volatile: each is computed once for a row of the table, and the columns that are
+// set take their values from it.
+type sharedRows struct {
+	exprs []expr.Expr
+	cols  []plan.Column
+	types []types.Type // of the fields of the last one
+	pos   int
+}
+
+// sharedBase is where the columns of shared rows begin until their places are known.
+const sharedBase = 1 << 19
+
+// add takes a query in and gives its first field.
+func (r *sharedRows) add(q *boundQuery, pos int) expr.Expr {
+	rel := q.collection()
+	record := types.Of(types.OIDRecord)
+	row := &expr.Row{Typ: record, Names: make([]string, len(q.cols))}
+	r.types, r.pos = nil, pos
+	for i, c := range rel.Columns()[:len(q.cols)] {
+		row.Fields = append(row.Fields, plan.RefTo(rel.Columns(), i))
+		r.types = append(r.types, c.Type)
+	}
+	col := plan.Column{Name: "row", Type: record}
+	one := &plan.Project{Input: rel, Exprs: []expr.Expr{row}, Cols: []plan.Column{col}}
+	r.exprs = append(r.exprs, &expr.Subquery{Kind: expr.SubqueryScalar, Rel: one, Typ: record, Pos: pos})
+	r.cols = append(r.cols, col)
+	return r.field(0)
+}
+
+// field is a field of the last row.
+func (r *sharedRows) field(i int) expr.Expr {
+	at := sharedBase + len(r.exprs) - 1
+	return expr.NewRecordField(&expr.Column{Index: at, Typ: r.cols[0].Type, Name: "row"}, i, r.types[i], r.pos)
+}
+
+// over is in with the rows as further columns, which sets then refer to.
+func (r *sharedRows) over(in plan.Rel, sets map[int]expr.Expr) plan.Rel {
+	if len(r.exprs) == 0 {
+		return in
+	}
+	n := plan.Arity(in)
+	for i, e := range sets {
+		sets[i] = mapRefs(e, func(c *expr.Column) expr.Expr {
+			if c.Index < sharedBase || c.Index >= sharedBase+len(r.exprs) {
+				return c
+			}
+			return &expr.Column{Index: n + c.Index - sharedBase, Typ: c.Typ, Name: c.Name}
+		}, func(c *expr.OuterColumn, _ int) expr.Expr { return c })
+	}
+	return extend(in, r.exprs, r.cols)
+}
+
+// volatileRel says whether a query has volatile expressions.
+func volatileRel(rel plan.Rel) bool {
+	found := false
+	eachExpr(rel, func(e expr.Expr) { found = found || expr.VolatilityOf(e) == expr.Volatile })
+	return found
 }
 
 // changed is the rows that UPDATE or DELETE changes, each with the rows of FROM
