@@ -132,7 +132,7 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 			return
 		}
 		g.reach, g.small = o.Reach, min(wholeGroup, wholeBlocks*kind.rows)
-	case r != nil && r.Wide:
+	case r != nil && r.Wide && r.Stateless:
 		g.running, g.small = r, min(wholeGroup, wholeBlocks*kind.rows)
 	case r != nil:
 		if r.Reach.Before+r.Reach.After > maxReach {
@@ -152,7 +152,7 @@ func (g *groupMap) shortcuts(c *Circuit, ordered int, o *GroupMapOptions) {
 	default:
 		return
 	}
-	if g.reach != nil || g.running != nil && g.running.Wide {
+	if g.reach != nil || g.running != nil && g.running.Wide && g.running.Stateless {
 		return
 	}
 	if fence == 0 {
@@ -191,6 +191,12 @@ func (g *groupMap) indexed(n *nearby, p int, keys []*columnar.Vec, i int, hash u
 		return false // two keys of one hash share the place of one
 	}
 	u := &pass{n: n, x: x, run: g.running, named: g.named, kinds: g.kinds}
+	if g.running != nil {
+		u.reach = g.running.Reach
+		if u.run.Wide {
+			u.reach = Reach{Before: max(u.reach.Before, sightRows), After: max(u.reach.After, sightRows)}
+		}
+	}
 	if g.ranked != nil {
 		g.rerank(u)
 	} else if fresh && !u.restate() || !u.advance() {
@@ -235,6 +241,9 @@ func (g *groupMap) rerank(u *pass) {
 func (u *pass) advance() bool {
 	was := u.x.places
 	u.n.update(u.x, len(u.n.runs)-1, u.run.Reach)
+	if u.run.Wide {
+		u.mark()
+	}
 	u.n.reshape(u.x)
 	u.size = [2]int64{was, u.x.places}
 	u.wasAfter = nil

@@ -34,8 +34,10 @@ type Running struct {
 	// Sized: the output depends on the number of places of the whole group.
 	Sized bool
 	// Wide: a row sees what no number of rows bounds, but the function can tell: see
-	// Sight. Then it carries no states, and Reach does not matter.
+	// Sight.
 	Wide bool
+	// Stateless: no states are carried. If Wide, Reach does not matter.
+	Stateless bool
 	// RowByRow: a piece's output is one row for each place of the core, in their order,
 	// unless there are errors.
 	RowByRow bool
@@ -85,6 +87,7 @@ type pass struct {
 	kinds       []columnar.Kind
 	size        [2]int64          // places of the group, before and after
 	cuts        []int             // in refs
+	reach       Reach             // context that pieces were read with
 	wasAfter    map[int][]byte    // states from behind that have changed
 	oks, errs   []*dataflow.Delta // the output
 	poks, perrs []*dataflow.Delta // that of a piece
@@ -143,7 +146,7 @@ func (u *pass) restate() bool {
 	all := func(int) bool { return true }
 	for b := 0; b < nb; {
 		e := b + u.span(b, nb, true, all)
-		u.cuts = u.n.read(u.x, b, e, u.run.Reach, u.cuts[:0])
+		u.read(b, e)
 		states, ok := u.piece(false, Piece{Before: u.x.before[b]})
 		if !ok {
 			return false
@@ -155,7 +158,7 @@ func (u *pass) restate() bool {
 	}
 	for e := nb; u.run.Backward && e > 0; {
 		b := e - u.span(e-1, nb, false, all)
-		u.cuts = u.n.read(u.x, b, e, u.run.Reach, u.cuts[:0])
+		u.read(b, e)
 		states, ok := u.piece(false, Piece{After: u.x.after[e-1], Backward: true})
 		if !ok {
 			return false
@@ -184,7 +187,7 @@ func (u *pass) backward() bool {
 		}
 		b := e - u.span(e-1, most, false, func(b int) bool { return live || x.blocks[b].dirty })
 		most = min(2*most, pieceRows)
-		u.cuts = u.n.read(x, b, e, u.run.Reach, u.cuts[:0])
+		u.read(b, e)
 		was, ok1 := u.piece(false, Piece{After: old, Backward: true})
 		is, ok2 := u.piece(true, Piece{After: new, Backward: true})
 		if !ok1 || !ok2 {
@@ -228,7 +231,7 @@ func (u *pass) forward() bool {
 		}
 		e := b + u.span(b, most, true, func(b int) bool { return live || u.visit(b) })
 		most = min(2*most, pieceRows)
-		u.cuts = u.n.read(x, b, e, u.run.Reach, u.cuts[:0])
+		u.read(b, e)
 		after := x.after[e-1]
 		wasAfter, ok := u.wasAfter[e-1]
 		if !ok {

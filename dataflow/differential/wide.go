@@ -128,9 +128,61 @@ func (u *pass) tell(st *sighted, now bool) {
 		}
 	}
 	st.rows = append(st.rows, n)
-	st.sight = Sight{From: st.sight.From[:0], To: st.sight.To[:0]}
-	u.cuts = append(u.cuts[:0], 0, len(u.n.refs))
+	st.sight = Sight{}
+	cuts := u.cuts
+	u.cuts = []int{0, len(u.n.refs)}
 	u.piece(now, Piece{Sight: &st.sight})
+	u.cuts = cuts
+}
+
+// read reads blocks as the core of a piece, with all that they see.
+func (u *pass) read(b, e int) {
+	u.cuts = u.n.read(u.x, b, e, u.reach, u.cuts[:0])
+	if !u.run.Wide {
+		return
+	}
+	var state [2]sighted
+	before, behind := -1, -1 // rows of context that were too few
+	for {
+		lo, hi := u.cuts[0], u.cuts[len(u.cuts)-1]
+		var moreBack, moreForth bool
+		for k := range state {
+			st := &state[k]
+			u.tell(st, k == 1)
+			if from, to := st.rows[lo], st.rows[hi]; from < to {
+				moreBack = moreBack || st.sight.From[from] == 0
+				moreForth = moreForth || st.sight.To[to-1] == len(st.sight.To)
+			}
+		}
+		context := len(u.n.refs) - hi
+		moreBack, moreForth = moreBack && lo != before, moreForth && context != behind
+		if !moreBack && !moreForth {
+			return
+		}
+		if moreBack {
+			before, u.reach.Before = lo, 2*u.reach.Before
+		}
+		if moreForth {
+			behind, u.reach.After = context, 2*u.reach.After
+		}
+		u.cuts = u.n.read(u.x, b, e, u.reach, u.cuts[:0])
+	}
+}
+
+// mark marks the blocks with rows that see the changes.
+func (u *pass) mark() {
+	s := surroundings{u: u}
+	run := len(u.n.runs) - 1
+	for row := u.n.runs[run].lo; row < u.n.runs[run].hi; row = u.n.runs[run].next {
+		s.around(run, row)
+		if s.see[0] == s.see[1] {
+			continue
+		}
+		first, last := &u.n.refs[s.see[0]], &u.n.refs[s.see[1]-1]
+		for b := u.n.block(u.x, first.run, first.row); b <= u.n.block(u.x, last.run, last.row); b++ {
+			u.x.blocks[b].dirty = true
+		}
+	}
 }
 
 // changed is the part of refs from the first change to the last, from a row on.

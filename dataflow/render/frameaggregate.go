@@ -18,7 +18,7 @@ func (p *partitions) aggregate(c *windowCall) *columnar.Vec {
 		bools := v.Bools()
 		a.passes = func(row int) bool { return bools[row] && !v.Null(row) }
 	}
-	a.acc, a.invertible = expr.NewAccumulator(c.agg, c.argTypes, c.typ)
+	a.acc, a.invertible = c.accumulator()
 	p.each(func(lo, hi int) {
 		a.fr = p.frames(&c.frame, lo, hi)
 		switch {
@@ -70,6 +70,8 @@ type frameAggregate struct {
 	index      []uint32 // of the value of each row in out
 	err        error    // of an Add, since the last reset
 	kept       int      // of the row before: what EXCLUDE TIES keeps of it
+	back       bool     // rows come from the last to the first
+	saved      []byte   // a state, while other rows are added to it
 	work       int      // rows added since it was asked whether to go on
 }
 
@@ -114,7 +116,11 @@ func (a *frameAggregate) reset() {
 func (a *frameAggregate) emit(row int) {
 	err := a.err
 	n := a.out.Len()
-	if err == nil {
+	switch p, picks := a.acc.(*picked); {
+	case err != nil:
+	case picks && p.count < p.nth && p.fallback > 0 && len(a.args) > p.fallback:
+		a.out.AppendFrom(a.args[p.fallback], row)
+	default:
 		err = a.acc.Value(a.p.x, a.out)
 	}
 	if err != nil {

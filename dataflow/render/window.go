@@ -40,7 +40,7 @@ func (b *builder) window(r *plan.Window) coll {
 		if n.local() {
 			o.Reach = &n.reach
 		} else {
-			o.Running = &differential.Running{Pieces: f, RowByRow: true, Peers: n.peers, Backward: n.back, Sized: n.sized, Wide: n.wide, Reach: n.reach}
+			o.Running = &differential.Running{Pieces: f, RowByRow: true, Peers: n.peers, Backward: n.back, Sized: n.sized, Wide: n.wide, Stateless: !n.back && !n.sized && !n.forth, Reach: n.reach}
 		}
 	}
 	oks, errs := b.c.GroupMap(s, g.keys, kindsOf(r.Cols), f, o)
@@ -190,7 +190,7 @@ type windowCall struct {
 	wide    bool // its frames end at distances of the order, or of peer groups
 	look    int  // of lag and lead: over so many rows
 	carries carried
-	nth     int64 // of carriesNth: which value
+	nth     int64 // which value is picked
 }
 
 // frame is a resolved frame.
@@ -374,7 +374,7 @@ func (p *partitions) each(f func(lo, hi int)) {
 
 // call computes one call for all rows.
 func (p *partitions) call(c *windowCall) *columnar.Vec {
-	if c.agg != nil {
+	if c.agg != nil || p.carry != nil && c.carries.state() {
 		return p.aggregate(c)
 	}
 	switch c.name {
@@ -521,14 +521,6 @@ func (p *partitions) shift(c *windowCall, dir int64) *columnar.Vec {
 
 // pick is first_value, last_value and nth_value.
 func (p *partitions) pick(c *windowCall) *columnar.Vec {
-	if k := p.carry; k != nil {
-		switch c.carries {
-		case carriesNth:
-			return p.carryNth(c, k, p.frames(&c.frame, 0, p.n))
-		case carriesLast:
-			return p.carryLast(c, k, p.frames(&c.frame, 0, p.n))
-		}
-	}
 	v := p.cols[c.args[0]]
 	b := columnar.NewBuilder(c.typ.Kind(), p.n)
 	p.each(func(lo, hi int) {

@@ -17,7 +17,8 @@ import (
 //	row_number, rank, dense_rank, …     the rows, or peer groups, passed
 //	a frame from UNBOUNDED PRECEDING    the aggregate's state, as bytes
 //	a frame to UNBOUNDED FOLLOWING      that of the rows that follow
-//	first_value, nth_value, last_value  the value, once its row is passed
+//	first_value, nth_value, last_value  the value, once its row is passed, or the last one
+//	lag, lead with IGNORE NULLS         the last values that were not NULL
 //	what sees only rows near, or peers  nothing
 
 // carried is what a window call carries through a partition.
@@ -29,14 +30,12 @@ const (
 	carriesGroups           // the number of peer groups passed
 	carriesSums             // an aggregate's state, forwards
 	carriesSumsBack         // and backwards
-	carriesNth              // the n-th value of the partition
-	carriesLast             // the last value of the partition, backwards
 )
 
 // state reports whether the call makes a state of its own.
 func (c carried) state() bool { return c >= carriesSums }
 
-func (c carried) backward() bool { return c == carriesSumsBack || c == carriesLast }
+func (c carried) backward() bool { return c == carriesSumsBack }
 
 // windowNeeds is what the calls of a window need to be computed in pieces.
 type windowNeeds struct {
@@ -55,7 +54,7 @@ func (f *windowFunc) needs(r *plan.Window) (n *windowNeeds, ok bool) {
 			return nil, false
 		}
 	}
-	return n, !n.wide || !n.forth && !n.back && !n.sized
+	return n, true
 }
 
 // look widens the reach.
@@ -71,9 +70,6 @@ func (n *windowNeeds) look(before, after int64) bool {
 const maxLook = 1 << 12
 
 func (n *windowNeeds) add(c *windowCall, p *plan.WindowCall) bool {
-	if c.ignoreNulls && (c.name == "lag" || c.name == "lead") {
-		return false // the row may be far away
-	}
 	switch c.name {
 	case "lag", "lead":
 		off, ok := int64(1), true
@@ -82,6 +78,9 @@ func (n *windowNeeds) add(c *windowCall, p *plan.WindowCall) bool {
 		}
 		if c.name == "lead" {
 			off = -off
+		}
+		if ok && c.ignoreNulls && off != 0 {
+			return n.passNulls(c, off)
 		}
 		c.look = int(max(off, -off))
 		return ok && n.look(off, -off)
@@ -124,49 +123,66 @@ func (n *windowNeeds) frame(c *windowCall, p *plan.WindowCall) bool {
 			}
 		}
 	}
-	switch f.exclude {
-	case plan.ExcludeNone:
-	case plan.ExcludeGroup, plan.ExcludeTies:
+	if f.exclude == plan.ExcludeGroup || f.exclude == plan.ExcludeTies {
 		n.peers = true
-		fallthrough
-	default:
-		if first || last {
-			return false
-		}
 	}
-	if (c.ignoreNulls || c.wide) && (first || last) {
+	if first && last && (f.exclude != plan.ExcludeNone || c.ignoreNulls) {
 		return false
 	}
-	nth := int64(1)
+	c.nth = 1
 	if c.name == "nth_value" {
 		var ok bool
-		if nth, ok = plan.IntConst(p.Args[1]); !ok || nth <= 0 {
+		if c.nth, ok = plan.IntConst(p.Args[1]); !ok || c.nth <= 0 {
 			return false
 		}
 	}
+	if !first && !last {
+		return true
+	}
+	// What is at the end of a frame that moves is near, if it is always the next row.
+	far := c.ignoreNulls || c.wide || f.exclude != plan.ExcludeNone
 	switch {
-	case c.agg != nil && first:
+	case c.agg != nil && first, c.agg == nil && c.name != "last_value" && first:
 		c.carries = carriesSums
-	case c.agg != nil && last:
-		c.carries = carriesSumsBack
-	case c.name == "last_value" && last:
-		c.carries = carriesLast
-	case (c.name == "first_value" || c.name == "nth_value") && first:
-		c.carries, c.nth = carriesNth, nth
-		if last && nth > 1 {
+		if c.agg == nil && last && c.nth > 1 {
 			return false // the row may be far ahead
 		}
-	case c.name == "nth_value" && !c.wide && !n.look(0, max(offsetRows(&f.start), 0)+nth):
+	case c.agg != nil, c.name == "last_value" && last:
+		c.carries = carriesSumsBack
+	case far && first:
+		c.carries = carriesSums
+	case far:
+		if c.carries = carriesSumsBack; c.nth > 1 {
+			return false
+		}
+	case c.name == "nth_value" && !n.look(0, max(offsetRows(&f.start), 0)+c.nth):
 		return false // (a start that is cut off at the partition's begin is none before the row)
 	}
-	n.back = n.back || c.carries.backward()
-	n.forth = n.forth || c.carries.state() && !c.carries.backward()
-	if c.carries == carriesSums || c.carries == carriesSumsBack {
-		acc, _ := expr.NewAccumulator(c.agg, c.argTypes, c.typ)
-		_, ok := acc.(expr.SavedAccumulator)
-		return ok && !(first && last)
+	return n.carry(c) && !(c.agg != nil && first && last)
+}
+
+// carry notes what a call carries; false if its state cannot be kept.
+func (n *windowNeeds) carry(c *windowCall) bool {
+	if !c.carries.state() {
+		return true
 	}
-	return true
+	n.back = n.back || c.carries.backward()
+	n.forth = n.forth || !c.carries.backward()
+	acc, _ := c.accumulator()
+	_, ok := acc.(expr.SavedAccumulator)
+	return ok
+}
+
+// passNulls is add of lag (off > 0) and lead (< 0) with IGNORE NULLS: the value is
+// among the last ones of the frame of all rows before, or behind.
+func (n *windowNeeds) passNulls(c *windowCall, off int64) bool {
+	c.frame = frame{unit: plan.FrameRows, start: bound{kind: plan.UnboundedPreceding}, end: bound{kind: plan.OffsetPreceding, rows: 1}}
+	c.carries, c.nth = carriesSums, off
+	if off < 0 {
+		c.frame.start, c.frame.end = bound{kind: plan.OffsetFollowing, rows: 1}, bound{kind: plan.UnboundedFollowing}
+		c.carries, c.nth = carriesSumsBack, -off
+	}
+	return c.nth <= maxRecent && n.look(1, 1) && n.carry(c)
 }
 
 // local reports whether the calls see nothing but rows near.
@@ -301,8 +317,12 @@ func (p *partitions) sight(s *differential.Sight) {
 	}
 }
 
-// callSight widens what is seen by what one call does.
+// callSight widens what is seen by what one call does. Where states are carried, that
+// is the rows at the end of the frame that moves: those which come to it or leave it.
 func (p *partitions) callSight(c *windowCall, from, to []int) {
+	if c.carries != carriesNothing && !c.wide {
+		return // its states tell
+	}
 	if c.name == "lag" || c.name == "lead" {
 		for i := range from {
 			from[i] = max(min(from[i], i-c.look), 0)
@@ -311,8 +331,22 @@ func (p *partitions) callSight(c *windowCall, from, to []int) {
 		return
 	}
 	fr := p.frames(&c.frame, 0, p.n)
+	first, last := c.frame.start.kind == plan.UnboundedPreceding, c.frame.end.kind == plan.UnboundedFollowing
 	for i := range from {
-		from[i], to[i] = min(from[i], fr.start[i]), max(to[i], fr.end[i])
+		s, e := fr.start[i], fr.end[i]
+		switch {
+		case first && last:
+			s, e = i, i+1
+		case first && i == 0:
+			s = 0
+		case first:
+			s = fr.end[i-1]
+		case last && i == p.n-1:
+			e = p.n
+		case last:
+			e = fr.start[i+1]
+		}
+		from[i], to[i] = min(from[i], s), max(to[i], e)
 	}
 }
 
@@ -363,16 +397,31 @@ func (p *partitions) whole(lo, hi int) (int, int) {
 }
 
 // carryForward is forward over frames that begin with the partition, from a state
-// that holds what the frame of the row before the core does.
+// that holds what the frame of the row before the core does (with EXCLUDE: of that,
+// the rows before the core).
 func (a *frameAggregate) carryForward(c *carry) {
 	acc, begun := a.load(c, c.before[a.c.index])
-	e := 0
+	exclude := a.c.frame.exclude != plan.ExcludeNone
+	held := 0 // up to where rows are in the state
 	if begun {
-		e = min(max(c.lo+int(offsetRows(&a.c.frame.end)), 0), a.p.n)
+		held = min(max(c.lo+int(offsetRows(&a.c.frame.end)), 0), a.p.n)
+		if a.c.wide {
+			held = a.wideEdge(c, a.fr.end, c.lo-1)
+		}
+		if exclude {
+			held = min(held, c.lo)
+		}
 	}
 	k := 1
+	shared := false // the value of the row before is that of the state
 	save := func(row int) {
 		for ; k < len(c.cuts) && c.cuts[k] == row; k++ {
+			if exclude && row > c.lo {
+				to := max(held, min(row, a.fr.end[row-1]))
+				shared = shared && to == held
+				a.add(held, to, 1)
+				held = to
+			}
 			if begun || row > c.lo {
 				c.states[k][a.c.index] = acc.AppendState([]byte{1})
 			}
@@ -380,14 +429,16 @@ func (a *frameAggregate) carryForward(c *carry) {
 	}
 	for row := c.lo; row < c.hi; row++ {
 		save(row)
-		ne := max(a.fr.end[row], e)
-		if row > c.lo && ne == e {
+		x, keep, y := a.fr.parts(row)
+		to := max(x[1], held)
+		plain := keep < 0 && y[0] == y[1]
+		if shared && plain && to == held {
 			a.index[row] = a.index[row-1]
 			continue
 		}
-		a.add(e, ne, 1)
-		e = ne
-		a.emitIn(c, row)
+		a.add(held, to, 1)
+		held, shared = to, plain
+		a.emitWith(c, acc, row, keep, y)
 	}
 	save(c.hi)
 	c.bad = c.bad || a.err != nil
@@ -398,14 +449,29 @@ func (a *frameAggregate) carryBackward(c *carry) {
 	if b, ok := a.acc.(expr.Backward); ok {
 		b.Backward()
 	}
+	a.back = true
 	acc, begun := a.load(c, c.after[a.c.index])
-	s := a.p.n
+	exclude := a.c.frame.exclude != plan.ExcludeNone
+	held := a.p.n // from where on rows are in the state
 	if begun {
-		s = min(max(c.hi+int(offsetRows(&a.c.frame.start)), 0), a.p.n)
+		held = min(max(c.hi+int(offsetRows(&a.c.frame.start)), 0), a.p.n)
+		if a.c.wide {
+			held = a.wideEdge(c, a.fr.start, c.hi)
+		}
+		if exclude {
+			held = max(held, c.hi)
+		}
 	}
 	k := len(c.cuts) - 2
+	shared := false
 	save := func(row int) {
 		for ; c.piece.Backward && k >= 0 && c.cuts[k] == row; k-- {
+			if exclude && row < c.hi {
+				from := min(held, max(row, a.fr.start[row]))
+				shared = shared && from == held
+				a.addBackward(from, held)
+				held = from
+			}
 			if begun || row < c.hi {
 				c.states[k][a.c.index] = acc.AppendState([]byte{1})
 			}
@@ -413,17 +479,64 @@ func (a *frameAggregate) carryBackward(c *carry) {
 	}
 	for row := c.hi - 1; row >= c.lo; row-- {
 		save(row + 1)
-		ns := min(a.fr.start[row], s)
-		if row < c.hi-1 && ns == s {
+		x, keep, y := a.fr.parts(row)
+		if !exclude {
+			x, y = y, x
+		}
+		from := min(y[0], held)
+		plain := keep < 0 && x[0] == x[1]
+		if shared && plain && from == held {
 			a.index[row] = a.index[row+1]
 			continue
 		}
-		a.addBackward(ns, s)
-		s = ns
-		a.emitIn(c, row)
+		a.addBackward(from, held)
+		held, shared = from, plain
+		a.emitWith(c, acc, row, keep, x)
 	}
 	save(c.lo)
 	c.bad = c.bad || a.err != nil
+}
+
+// wideEdge is the end of the frame of a row next to the core.
+func (a *frameAggregate) wideEdge(c *carry, ends []int, row int) int {
+	if row < 0 || row >= len(ends) {
+		c.bad = c.bad || c.lo < c.hi
+		return 0
+	}
+	return ends[row]
+}
+
+// emitWith emits the value of the state and some rows that are not kept in it.
+func (a *frameAggregate) emitWith(c *carry, acc expr.SavedAccumulator, row, keep int, run [2]int) {
+	if !c.piece.Emit {
+		return
+	}
+	rows := [][2]int{{keep, keep + 1}, run}
+	if keep < 0 {
+		rows = rows[1:]
+	}
+	if len(rows) == 1 && run[0] == run[1] {
+		a.emit(row)
+		return
+	}
+	if !a.invertible {
+		a.saved = acc.AppendState(a.saved[:0])
+	}
+	for _, r := range rows {
+		if a.back {
+			a.addBackward(r[0], r[1])
+		} else {
+			a.add(r[0], r[1], 1)
+		}
+	}
+	a.emit(row)
+	if !a.invertible {
+		c.bad = acc.LoadState(a.saved) != nil || c.bad
+		return
+	}
+	for _, r := range rows {
+		a.add(r[0], r[1], -1)
+	}
 }
 
 // load sets the state to what was saved. begun says that rows were passed: it is
@@ -437,82 +550,6 @@ func (a *frameAggregate) load(c *carry, state []byte) (acc expr.SavedAccumulator
 		}
 	}
 	return acc, len(state) > 0
-}
-
-// emitIn is emit, if output is wanted.
-func (a *frameAggregate) emitIn(c *carry, row int) {
-	if c.piece.Emit {
-		a.emit(row)
-	}
-}
-
-// carryNth is first_value and nth_value over frames that begin with the partition.
-// The state is the number of rows passed, up to where it no longer matters, and
-// the value when its row is one of them.
-func (p *partitions) carryNth(c *windowCall, k *carry, fr *frames) *columnar.Vec {
-	v := p.cols[c.args[0]]
-	rows, used := binary.Varint(k.before[c.index])
-	if used <= 0 {
-		rows = 0
-	}
-	enough := c.nth + maxLook
-	at := k.lo + int(min(c.nth-1-rows, int64(p.n))) // of the row, if it is not passed
-	known := rows >= c.nth
-	var value *columnar.Vec
-	if known {
-		value = readNullable(v.Kind(), k.before[c.index][used:])
-	}
-	out := columnar.NewBuilder(c.typ.Kind(), p.n)
-	for i := range p.n {
-		switch {
-		case known && rows+int64(fr.end[i]-k.lo) >= c.nth:
-			out.AppendFrom(value, 0)
-		case !known && at < fr.end[i]:
-			out.AppendFrom(v, at)
-		default:
-			out.Null()
-		}
-	}
-	for j := 1; j < len(k.cuts); j++ {
-		n := rows + int64(k.cuts[j]-k.lo)
-		s := binary.AppendVarint(nil, min(n, enough))
-		switch {
-		case known:
-			s = appendNullable(s, value, 0)
-		case n >= c.nth:
-			s = appendNullable(s, v, at)
-		}
-		k.states[j][c.index] = s
-	}
-	return out.Build()
-}
-
-// carryLast is last_value over frames that end with the partition.
-func (p *partitions) carryLast(c *windowCall, k *carry, fr *frames) *columnar.Vec {
-	v := p.cols[c.args[0]]
-	state := k.after[c.index]
-	value, at := v, p.n-1
-	if len(state) > 0 {
-		value, at = readNullable(v.Kind(), state), 0
-	}
-	out := columnar.NewBuilder(c.typ.Kind(), p.n)
-	for i := range p.n {
-		if fr.start[i] < p.n {
-			out.AppendFrom(value, at)
-		} else {
-			out.Null()
-		}
-	}
-	for j := range k.cuts[:len(k.cuts)-1] {
-		switch {
-		case !k.piece.Backward:
-		case len(state) > 0:
-			k.states[j][c.index] = state
-		case k.cuts[j] < k.hi:
-			k.states[j][c.index] = appendNullable(nil, v, k.hi-1)
-		}
-	}
-	return out.Build()
 }
 
 func appendNullable(dst []byte, v *columnar.Vec, i int) []byte {
