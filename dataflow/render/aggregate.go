@@ -73,10 +73,12 @@ func (b *builder) aggregate(r *plan.Aggregate) coll {
 		g.keys[i] = g.keyColumn(keyExpr(e), i)
 	}
 	for i, e := range r.GroupBy {
-		if showsNormal(e.Type()) {
+		if plan.BitEqual(e.Type()) {
 			outs = append(outs, &expr.Column{Index: i, Typ: e.Type()})
 			continue
 		}
+		// One of the group's values stands for it, not their normal form: where the image
+		// is a key too (see the planner's domains), -0 must come out as it went in.
 		least := differential.Agg{Op: differential.AggMin, Arg: g.column(e), Filter: -1}
 		outs = append(outs, g.agg(least, e.Type()))
 	}
@@ -109,12 +111,6 @@ func (g *grouping) keyColumn(e expr.Expr, n int) int {
 		at = len(g.outs) - 1
 	}
 	return at
-}
-
-// showsNormal reports whether the normal form of a key is as good as any of the
-// group's values to show.
-func showsNormal(t types.Type) bool {
-	return plan.BitEqual(t) || isFloat(t)
 }
 
 // anyOf is a type of a physical kind, for columns that only final expressions read.
