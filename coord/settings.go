@@ -78,6 +78,7 @@ var settingDefs = []settingDef{
 	{"idle_in_transaction_session_timeout", settingTime, "0", false, nil, "Sets the maximum allowed idle time in a transaction."},
 	{"idle_session_timeout", settingTime, "0", false, nil, "Sets the maximum allowed idle time between queries."},
 	{"bytea_output", settingEnum, "hex", false, []string{"hex", "escape"}, "Sets the output format for bytea."},
+	{"default_text_search_config", settingString, "pg_catalog.english", false, nil, "Sets default text search configuration."},
 	{"row_security", settingBool, "on", false, nil, "Enable row security."},
 	{"work_mem", settingString, "4MB", false, nil, "Sets the maximum memory to be used for query workspaces."},
 	{"enable_seqscan", settingBool, "on", false, nil, "Accepted for compatibility."},

@@ -66,59 +66,6 @@ func quoteIdent(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
-// splitName takes a name apart at its dots: parts without quotes are folded to
-// lower case.
-func splitName(s string) ([]string, error) {
-	var parts []string
-	i := skipBlanks(s, 0)
-	for {
-		part, next, ok := namePart(s, i)
-		if !ok {
-			return nil, errNameSyntax()
-		}
-		parts = append(parts, part)
-		i = skipBlanks(s, next)
-		if i == len(s) {
-			return parts, nil
-		}
-		if s[i] != '.' {
-			return nil, errNameSyntax()
-		}
-		i = skipBlanks(s, i+1)
-	}
-}
-
-func skipBlanks(s string, i int) int {
-	for i < len(s) && strings.IndexByte(" \t\n\r\f", s[i]) >= 0 {
-		i++
-	}
-	return i
-}
-
-// namePart reads one part of a name, which begins at i.
-func namePart(s string, i int) (part string, next int, ok bool) {
-	if i < len(s) && s[i] == '"' {
-		var b strings.Builder
-		for i++; i < len(s); i++ {
-			if s[i] != '"' {
-				b.WriteByte(s[i])
-				continue
-			}
-			if i+1 == len(s) || s[i+1] != '"' {
-				return b.String(), i + 1, true
-			}
-			b.WriteByte('"')
-			i++
-		}
-		return "", i, false
-	}
-	from := i
-	for i < len(s) && s[i] != '.' && strings.IndexByte(" \t\n\r\f", s[i]) < 0 {
-		i++
-	}
-	return strings.ToLower(s[from:i]), i, i > from
-}
-
 // valueWords writes what a domain's condition calls its value in capitals.
 func valueWords(sql string) string {
 	var b strings.Builder

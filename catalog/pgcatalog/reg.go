@@ -142,7 +142,7 @@ func (r *Reader) RegOID(t types.OID, name string) (uint32, error) {
 	case types.OIDRegoperator:
 		return r.regoperator(name)
 	}
-	parts, err := splitName(name)
+	parts, err := types.SplitName(name)
 	if err != nil {
 		return 0, err
 	}
@@ -173,10 +173,11 @@ func (r *Reader) RegOID(t types.OID, name string) (uint32, error) {
 			}
 		}
 		return 0, pgerror.New(pgerror.UndefinedObject, "collation \"%s\" for encoding \"UTF8\" does not exist", name)
-	case types.OIDRegconfig:
-		return 0, pgerror.New(pgerror.UndefinedObject, "text search configuration \"%s\" does not exist", name)
 	}
-	return 0, pgerror.New(pgerror.UndefinedObject, "text search dictionary \"%s\" does not exist", name)
+	if len(parts) == 2 && r.model().snap.Schema(parts[0]) == nil {
+		return 0, errNoSchema(parts[0])
+	}
+	return types.TextSearchOID(t, parts)
 }
 
 func errNameSyntax() error { return pgerror.New(pgerror.InvalidName, "invalid name syntax") }
@@ -187,7 +188,7 @@ func errNoSchema(name string) error {
 
 // relation finds the relation that a text names.
 func (r *Reader) relation(name string) (*rel, error) {
-	parts, err := splitName(name)
+	parts, err := types.SplitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (r *Reader) regtype(name string) (uint32, error) {
 	}
 	missing := pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.TrimSpace(name))
 	base, array := strings.CutSuffix(strings.TrimSpace(name), "[]")
-	parts, err := splitName(base)
+	parts, err := types.SplitName(base)
 	if err != nil || len(parts) > 2 {
 		return 0, missing
 	}
@@ -273,7 +274,7 @@ func (r *Reader) regtype(name string) (uint32, error) {
 }
 
 func (r *Reader) regproc(name string) (uint32, error) {
-	parts, err := splitName(name)
+	parts, err := types.SplitName(name)
 	if err != nil {
 		return 0, err
 	}
@@ -357,7 +358,7 @@ func (r *Reader) regprocedure(s string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	parts, err := splitName(name)
+	parts, err := types.SplitName(name)
 	if err != nil {
 		return 0, err
 	}

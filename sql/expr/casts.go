@@ -193,7 +193,7 @@ func castNumbers() {
 // castOIDs registers the casts of oid and its aliases.
 func castOIDs() {
 	regs := []types.OID{types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace,
-		types.OIDRegoper, types.OIDRegoperator, types.OIDRegcollation}
+		types.OIDRegoper, types.OIDRegoperator, types.OIDRegcollation, types.OIDRegconfig, types.OIDRegdictionary}
 	toOID := try1(func(_ *Eval, n int64) (int64, *pgerror.Error) {
 		if n < 0 || n > math.MaxUint32 {
 			return 0, errOIDRange

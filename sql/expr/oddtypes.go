@@ -182,7 +182,7 @@ func registerSend(name string, arg types.Type) {
 // sendable reports whether a type has values here.
 func sendable(o types.OID) bool {
 	switch o {
-	case types.OIDRegconfig, types.OIDRegdictionary, types.OIDACLItem, types.OIDPgNodeTree:
+	case types.OIDACLItem, types.OIDPgNodeTree:
 		return false
 	}
 	return true

@@ -67,8 +67,14 @@ var literals = map[types.OID][]string{
 	types.OIDBit:         {"", "0", "1", "101", "111", "0000", "1011001110001", "xFF", "x8000000000000001", "10000000000000000000000000000001"},
 	types.OIDVarbit:      {"", "0", "1", "101", "x0f0", "1111111111"},
 	types.OIDUUID:        {"00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "ffffffff-ffff-ffff-ffff-ffffffffffff"},
-	types.OIDJSON:        {`{"a":1}`, `[1, 2]`, `"x"`, `null`, `1.50`},
-	types.OIDJSONB:       {`{"a":1}`, `[1, 2]`, `[]`, `{}`, `"x"`, `null`, `1.50`, `1.5`, `true`, `{"a":{"b":[1,null]}}`},
+	types.OIDTSVector: {"", "a", "a b c", "cat:1 dog:2,5A rat:3B", "'it''s' 'a b':1,2 'back\\\\slash'", "cat:3 cat:1A dog", "abc:16383,99999 abd:1", "a:1 b:2 c:3 d:4 e:5 f:6", "cat:1A,2B,3C,4D dog:7",
+		"äöü:1 x", "run:5 house:1 fox:9C"},
+	types.OIDTSQuery: {"", "a", "cat & dog", "cat | dog", "!cat", "cat <-> dog", "cat <2> dog", "(cat | a) & !dog", "ca:*", "cat:A", "dog:AB & cat:*C", "a & b & c & d", "(a | b) <-> c", "!(a & b)", "a <0> b", "'it''s' | 'a b'",
+		"!a <-> b", "cat <-> (dog | rat)", "cat <-> dog <-> rat", "cat & (dog & rat)", "b & a", "a:A", "a:*"},
+	types.OIDRegconfig:     {"english", "simple", "pg_catalog.german", "french"},
+	types.OIDRegdictionary: {"english_stem", "simple", "russian_stem"},
+	types.OIDJSON:          {`{"a":1}`, `[1, 2]`, `"x"`, `null`, `1.50`},
+	types.OIDJSONB:         {`{"a":1}`, `[1, 2]`, `[]`, `{}`, `"x"`, `null`, `1.50`, `1.5`, `true`, `{"a":{"b":[1,null]}}`},
 }
 
 // rangeLiterals are made of some literals of the subtype.

@@ -31,6 +31,7 @@ const (
 	InvalidRegularExpression           = "2201B"
 	CharacterNotInRepertoire           = "22021"
 	InvalidParameterValue              = "22023"
+	ZeroLengthCharacterString          = "2200F"
 	ExternalRoutineInvocationException = "39000"
 	InvalidEscapeSequence              = "22025"
 	ArraySubscriptError                = "2202E"

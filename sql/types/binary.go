@@ -7,6 +7,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/textsearch"
 )
 
 func appendBinary(dst []byte, t Type, d datum) []byte {
@@ -48,6 +49,8 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 		return JSONDoc(d.b).AppendText(append(dst, 1))
 	case OIDJSONPath:
 		return appendJSONPath(append(dst, 1), d.b)
+	case OIDTSVector:
+		return textsearch.Vector(d.b).AppendBinary(dst)
 	case OIDRecord:
 		return appendRecordBinary(dst, d.b)
 	}
@@ -231,6 +234,10 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		buf, err = parseInetBinary(buf, p, t.OID == OIDCIDR)
 	case OIDBit, OIDVarbit:
 		buf, err = parseBitsBinary(buf, t, p)
+	case OIDTSVector:
+		buf, err = textsearch.ReadVector(buf, p, CheckUTF8[string])
+	case OIDTSQuery:
+		buf, err = textsearch.ReadQuery(buf, p, CheckUTF8[string])
 	case OIDChar:
 		if len(p) != 1 {
 			return errBinaryFormat("")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/sql/textsearch"
 )
 
 // Compare orders value i of a and value j of b, both of type t and not NULL,
@@ -58,6 +59,10 @@ func compareBytes(t Type, x, y []byte) int {
 		return CompareBits(x, y)
 	case OIDJSONB:
 		return CompareJSON(x, y)
+	case OIDTSVector:
+		return textsearch.CompareVectors(x, y)
+	case OIDTSQuery:
+		return textsearch.CompareQueries(x, y)
 	case OIDRecord:
 		return compareRecords(x, y)
 	}
@@ -220,7 +225,7 @@ func compareJSON(x, y JSONDoc) int {
 // that NormVec is not the identity.
 func NeedsNorm(t Type) bool {
 	switch t.OID {
-	case OIDNumeric, OIDFloat4, OIDFloat8, OIDInterval, OIDBPChar, OIDJSONB, OIDRecord:
+	case OIDNumeric, OIDFloat4, OIDFloat8, OIDInterval, OIDBPChar, OIDJSONB, OIDTSQuery, OIDRecord:
 		return true
 	}
 	if t.OID >= FirstUser {
@@ -285,6 +290,8 @@ func normDatum(t Type, d datum) datum {
 		d.b = TrimBPChar(d.b)
 	case OIDJSONB:
 		d.b = NormJSON(d.b)
+	case OIDTSQuery:
+		d.b = textsearch.NormQuery(d.b)
 	case OIDRecord:
 		d.b = normRecord(d.b)
 	default:

@@ -6,13 +6,14 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/sql/textsearch"
 )
 
 // NeedsSortKey reports whether the physical order of t's values is not their
 // SQL order, so that SortKeyVec is not the identity.
 func NeedsSortKey(t Type) bool {
 	t = t.Storage()
-	return NeedsNorm(t) || unsigned(t.OID) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID.IsArray() || t.OID.Subtype() != 0
+	return NeedsNorm(t) || unsigned(t.OID) || t.OID == OIDTimeTZ || t.OID == OIDBit || t.OID == OIDVarbit || t.OID == OIDTSVector || t.OID.IsArray() || t.OID.Subtype() != 0
 }
 
 // SortKeyKind is the physical kind of SortKeyVec's result.
@@ -113,6 +114,10 @@ func appendSortKey(dst []byte, t Type, d datum) []byte {
 		return binary.BigEndian.AppendUint32(appendBytesKey(dst, data), uint32(n))
 	case OIDJSONB:
 		return appendJSONKey(dst, d.b, true)
+	case OIDTSVector:
+		return textsearch.AppendVectorKey(dst, d.b)
+	case OIDTSQuery:
+		return textsearch.AppendQueryKey(dst, d.b)
 	case OIDRecord:
 		return appendRecordKey(dst, d.b)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/sql/textsearch"
 )
 
 func appendText(dst []byte, t Type, d datum, o *Options) []byte {
@@ -38,6 +39,10 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return append(dst, d.b...)
 	case OIDJSONPath:
 		return appendJSONPath(dst, d.b)
+	case OIDTSVector:
+		return textsearch.Vector(d.b).AppendText(dst)
+	case OIDTSQuery:
+		return textsearch.Query(d.b).AppendText(dst)
 	case OIDChar:
 		return AppendChar(dst, d.b)
 	case OIDBytea:
@@ -107,9 +112,18 @@ func appendReg(dst []byte, t OID, v uint32, o *Options) []byte {
 			return append(dst, s...)
 		}
 	}
-	if t == OIDRegtype {
+	switch t {
+	case OIDRegtype:
 		if i := Lookup(OID(v)); i != nil {
 			return append(dst, i.OID.Name()...)
+		}
+	case OIDRegconfig:
+		if c := textsearch.ConfigByOID(v); c != nil {
+			return append(dst, c.Name...)
+		}
+	case OIDRegdictionary:
+		if d := textsearch.DictByOID(v); d != nil {
+			return append(dst, d.Name...)
 		}
 	}
 	return strconv.AppendUint(dst, uint64(v), 10)
@@ -268,6 +282,15 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 		if x, err = ParseInet(s, t.OID == OIDCIDR); err == nil {
 			buf = x.Append(buf)
 		}
+	case OIDTSVector, OIDTSQuery:
+		if err = CheckUTF8(s); err != nil {
+			return err
+		}
+		if t.OID == OIDTSVector {
+			buf, err = textsearch.ParseVector(buf, s)
+		} else {
+			buf, err = textsearch.ParseQuery(buf, s)
+		}
 	case OIDBit, OIDVarbit:
 		buf, err = parseBits(buf, t, s)
 	case OIDInt2Vector, OIDOidVector:
@@ -316,10 +339,13 @@ func parseReg(t OID, s string, o *Options) (uint32, error) {
 	if o != nil && o.Names != nil {
 		return o.Names.RegOID(t, s)
 	}
-	if t == OIDRegtype {
+	switch t {
+	case OIDRegtype:
 		if typ, ok := ParseName(s); ok {
 			return uint32(typ.OID), nil
 		}
+	case OIDRegconfig, OIDRegdictionary:
+		return parseTextSearch(t, s)
 	}
 	return 0, errInput(t.Name(), s)
 }
