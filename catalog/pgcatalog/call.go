@@ -126,12 +126,16 @@ func init() {
 		"pg_operator_is_visible":             existsCall(func(oid uint32) bool { return operatorTable().byOID[oid] != nil }),
 		"pg_opclass_is_visible":              existsCall(inFacts("pg_opclass")),
 		"pg_opfamily_is_visible":             existsCall(inFacts("pg_opfamily")),
+		"pg_ts_config_is_visible":            existsCall(inFacts("pg_ts_config")),
+		"pg_ts_dict_is_visible":              existsCall(inFacts("pg_ts_dict")),
+		"pg_ts_parser_is_visible":            existsCall(inFacts("pg_ts_parser")),
+		"pg_ts_template_is_visible":          existsCall(inFacts("pg_ts_template")),
 		"pg_collation_is_visible":            existsCall(func(oid uint32) bool { return collationNames()[oid] != "" }),
 	}
 	// Of objects that do not exist here nothing can be said.
 	for _, name := range []string{"pg_get_triggerdef", "pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_statisticsobjdef",
 		"pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "shobj_description", "pg_sequence_last_value", "pg_conversion_is_visible",
-		"pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible", "pg_ts_template_is_visible",
+		"pg_statistics_obj_is_visible",
 		"acldefault", "pg_get_statisticsobjdef_expressions", "pg_partition_root", "pg_collation_actual_version", "pg_database_collation_actual_version"} {
 		functions[name] = func(*call) result { return none }
 	}

@@ -55,6 +55,12 @@ var rowFacts = map[string]string{
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
 	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"pg_ts_config":     `SELECT oid, cfgname, cfgnamespace, cfgowner, cfgparser FROM pg_ts_config WHERE oid < 16384 ORDER BY oid`,
+	"pg_ts_config_map": `SELECT mapcfg, maptokentype, mapseqno, mapdict FROM pg_ts_config_map WHERE mapcfg < 16384 ORDER BY mapcfg, maptokentype, mapseqno`,
+	"pg_ts_dict":       `SELECT oid, dictname, dictnamespace, dictowner, dicttemplate, dictinitoption FROM pg_ts_dict WHERE oid < 16384 ORDER BY oid`,
+	"pg_ts_parser": `SELECT oid, prsname, prsnamespace, prsstart::oid, prstoken::oid, prsend::oid, prsheadline::oid, prslextype::oid FROM pg_ts_parser
+		WHERE oid < 16384 ORDER BY oid`,
+	"pg_ts_template": `SELECT oid, tmplname, tmplnamespace, tmplinit::oid, tmpllexize::oid FROM pg_ts_template WHERE oid < 16384 ORDER BY oid`,
 	"pg_authid": `SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit
 		FROM pg_authid WHERE oid < 12000 AND oid <> 10 ORDER BY oid`,
 	"timezones": `SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)' AND name NOT IN ('localtime', 'posixrules', 'Factory') ORDER BY name COLLATE "C"`,
@@ -82,6 +88,8 @@ CREATE TEMP TABLE used_procs AS SELECT DISTINCT f AS oid FROM (
   UNION ALL SELECT 3816 -- array_typanalyze
   UNION ALL SELECT castfunc FROM known_casts
   UNION ALL SELECT amproc FROM known_amprocs
+  UNION ALL SELECT unnest(ARRAY[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) FROM pg_ts_parser WHERE oid < 16384
+  UNION ALL SELECT unnest(ARRAY[tmplinit, tmpllexize]::oid[]) FROM pg_ts_template WHERE oid < 16384
   UNION ALL SELECT amhandler FROM pg_am WHERE amname IN ('heap', 'btree')
   UNION ALL SELECT unnest(ARRAY[lanvalidator, laninline, lanplcallfoid]) FROM pg_language WHERE oid < 12000
   UNION ALL SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn, aggmtransfn, aggminvtransfn, aggmfinalfn]::oid[]) FROM known_aggregates

@@ -22,7 +22,8 @@ func init() {
 		"pg_operator":  {compute: operators},
 		"pg_aggregate": {compute: aggregates},
 	}
-	for _, name := range []string{"pg_am", "pg_language", "pg_collation", "pg_cast", "pg_opfamily", "pg_opclass", "pg_amop", "pg_amproc"} {
+	for _, name := range []string{"pg_am", "pg_language", "pg_collation", "pg_cast", "pg_opfamily", "pg_opclass", "pg_amop", "pg_amproc",
+		"pg_ts_config", "pg_ts_config_map", "pg_ts_dict", "pg_ts_parser", "pg_ts_template"} {
 		defs[name] = keepAll(name)
 	}
 	define(defs)

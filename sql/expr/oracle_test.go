@@ -120,7 +120,7 @@ func init() {
 
 // untypedDiffers are the functions with overloads for types that are not
 // supported, which PostgreSQL takes into account for untyped literals.
-var untypedDiffers = map[string]bool{"age": true, "trunc": true, "bit_count": true, "get_bit": true, "set_bit": true, "substring": true, "?|": true}
+var untypedDiffers = map[string]bool{"age": true, "trunc": true, "bit_count": true, "get_bit": true, "set_bit": true, "substring": true, "?|": true, "<->": true}
 
 // unit names and zones for functions that take them as text.
 var unitLiterals = []string{"year", "month", "day", "hour", "minute", "second", "milliseconds", "microseconds", "week", "quarter", "decade", "century", "millennium", "epoch", "dow", "doy", "isodow", "isoyear", "julian", "timezone", "timezone_hour", "timezone_minute", "Years", "foo", "us"}
