@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -28,6 +29,7 @@ const (
 	settingEnum
 	settingTime // milliseconds, with units
 	settingZone
+	settingTextSearch // a configuration of text search
 	settingReadOnly
 )
 
@@ -78,7 +80,7 @@ var settingDefs = []settingDef{
 	{"idle_in_transaction_session_timeout", settingTime, "0", false, nil, "Sets the maximum allowed idle time in a transaction."},
 	{"idle_session_timeout", settingTime, "0", false, nil, "Sets the maximum allowed idle time between queries."},
 	{"bytea_output", settingEnum, "hex", false, []string{"hex", "escape"}, "Sets the output format for bytea."},
-	{"default_text_search_config", settingString, "pg_catalog.english", false, nil, "Sets default text search configuration."},
+	{"default_text_search_config", settingTextSearch, "pg_catalog.english", false, nil, "Sets default text search configuration."},
 	{"row_security", settingBool, "on", false, nil, "Enable row security."},
 	{"work_mem", settingString, "4MB", false, nil, "Sets the maximum memory to be used for query workspaces."},
 	{"enable_seqscan", settingBool, "on", false, nil, "Accepted for compatibility."},
@@ -376,6 +378,12 @@ func (d *settingDef) normalize(v string) (string, error) {
 			return "", invalid()
 		}
 		return name, nil
+	case settingTextSearch:
+		b := columnar.NewBuilder(columnar.KindInt64, 1)
+		if err := types.ParseText(b, types.Of(types.OIDRegconfig), v, nil); err != nil {
+			return "", invalid()
+		}
+		return "pg_catalog." + string(types.AppendText(nil, types.Of(types.OIDRegconfig), b.Build(), 0, nil)), nil
 	}
 	if d.name == "DateStyle" {
 		return normalizeDateStyle(v)

@@ -54,7 +54,7 @@ var rowFacts = map[string]string{
 	"pg_opclass":  `SELECT oid, opcmethod, opcname, opcnamespace, opcowner, opcfamily, opcintype, opcdefault::int, opckeytype FROM known_opclasses ORDER BY 1`,
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
-	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"pg_amproc":        `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
 	"pg_ts_config":     `SELECT oid, cfgname, cfgnamespace, cfgowner, cfgparser FROM pg_ts_config WHERE oid < 16384 ORDER BY oid`,
 	"pg_ts_config_map": `SELECT mapcfg, maptokentype, mapseqno, mapdict FROM pg_ts_config_map WHERE mapcfg < 16384 ORDER BY mapcfg, maptokentype, mapseqno`,
 	"pg_ts_dict":       `SELECT oid, dictname, dictnamespace, dictowner, dicttemplate, dictinitoption FROM pg_ts_dict WHERE oid < 16384 ORDER BY oid`,

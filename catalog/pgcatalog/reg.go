@@ -174,6 +174,9 @@ func (r *Reader) RegOID(t types.OID, name string) (uint32, error) {
 		}
 		return 0, pgerror.New(pgerror.UndefinedObject, "collation \"%s\" for encoding \"UTF8\" does not exist", name)
 	}
+	if len(parts) == 3 && parts[0] == r.env.Database() {
+		parts = parts[1:]
+	}
 	if len(parts) == 2 && r.model().snap.Schema(parts[0]) == nil {
 		return 0, errNoSchema(parts[0])
 	}

@@ -68,13 +68,16 @@ func sessionInput(o types.OID, s []byte) bool {
 			}
 		}
 		return false
+	case types.OIDRegconfig, types.OIDRegdictionary: // no session has others
+		return false
 	}
 	return isReg(o)
 }
 
 func isReg(o types.OID) bool {
 	switch o {
-	case types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace:
+	case types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace,
+		types.OIDRegoper, types.OIDRegoperator, types.OIDRegcollation, types.OIDRegconfig, types.OIDRegdictionary:
 		return true
 	}
 	return false

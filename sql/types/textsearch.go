@@ -20,7 +20,12 @@ func TextSearchOID(t OID, parts []string) (uint32, error) {
 			return d.OID, nil
 		}
 	}
-	if t == OIDRegconfig {
+	switch {
+	case len(parts) == 3:
+		return 0, pgerror.New(pgerror.FeatureNotSupported, "cross-database references are not implemented: %s", strings.Join(parts, "."))
+	case len(parts) > 3:
+		return 0, pgerror.New(pgerror.SyntaxError, "improper qualified name (too many dotted names): %s", strings.Join(parts, "."))
+	case t == OIDRegconfig:
 		what = "configuration"
 	}
 	return 0, pgerror.New(pgerror.UndefinedObject, "text search %s \"%s\" does not exist", what, strings.Join(parts, "."))
