@@ -32,6 +32,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/dataflow"
+	"github.com/streamdb/streamdb/dataflow/differential/trace"
 	"github.com/streamdb/streamdb/sources"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -166,6 +167,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.timeline = newTimeline(c)
 	c.memory.limit, c.memory.log, c.memory.relieve = opts.MemoryLimit, opts.Logger, c.askCheckpoint
+	if opts.MemoryLimit > 0 {
+		trace.SetOrderLimit(max(opts.MemoryLimit/8, 16<<20))
+	}
 	defer func() {
 		if err != nil {
 			c.stop(errShutdown)
@@ -174,6 +178,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 			err = errors.Join(err, store.Close())
 		}
 	}()
+	if err := c.clearTemp(); err != nil {
+		return nil, err
+	}
 	if err := c.choosePartitions(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow/render"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
 // memoryGate keeps the heap within its limit: over it, sources are held back,
@@ -32,6 +36,7 @@ type memoryGate struct {
 type queryMemory struct {
 	made   atomic.Int64
 	cancel context.CancelCauseFunc
+	ended  atomic.Bool // for want of memory
 }
 
 // add counts rows that a query reads or makes.
@@ -142,8 +147,12 @@ func (g *memoryGate) endLargest(anyone bool) {
 	}
 	g.log.Warn("a query was ended for want of memory", slog.Int64("bytes_made", most.made.Load()))
 	delete(g.queries, most)
-	most.cancel(pgerror.New(pgerror.OutOfMemory, "out of memory").
-		WithDetail("The server has reached its memory limit, and this query had made most: %d MB of rows.", most.made.Load()>>20).
+	most.ended.Store(true)
+	detail := "The server has reached its memory limit."
+	if n := most.made.Load(); n >= 1<<20 {
+		detail = fmt.Sprintf("The server has reached its memory limit, and this query had made most: %d MB of rows.", n>>20)
+	}
+	most.cancel(pgerror.New(pgerror.OutOfMemory, "out of memory").WithDetail("%s", detail).
 		WithHint("Ask for fewer rows, or keep the result up to date as a materialized view."))
 }
 
@@ -163,6 +172,49 @@ func (g *memoryGate) wait(ctx context.Context) error {
 	}
 }
 
+// runOnce runs a plan over what a reader gives, within the server's memory. If that
+// is not enough, and nothing has been given out yet, it runs again in parts.
+func (c *Coordinator) runOnce(ctx context.Context, rel plan.Rel, r *reader, emit render.Emit) error {
+	some := false
+	ended, err := c.runWithin(ctx, rel, r, false, func(b *columnar.Batch) error {
+		some = true
+		return emit(b)
+	})
+	if err == nil || !ended || some || ctx.Err() != nil || !render.Partitionable(rel) {
+		return err
+	}
+	c.opts.Logger.Info("a query runs again in parts for want of memory")
+	_, err = c.runWithin(ctx, rel, r, true, emit)
+	return err
+}
+
+// runWithin runs a plan, perhaps in parts, and reports whether the keeper of the
+// memory has ended it.
+func (c *Coordinator) runWithin(ctx context.Context, rel plan.Rel, r *reader, parts bool, emit render.Emit) (ended bool, err error) {
+	ctx, q := c.memory.enter(ctx)
+	defer c.memory.leave(q)
+	m := &render.Memory{Sort: c.sortMemory(), Temp: c.tempFile, Made: q.add, Wrote: r.s.set.tempLimit(), Partition: parts}
+	err = render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: c.exec, Context: r.ctx, Memory: m}, emit)
+	return q.ended.Load(), err
+}
+
+// tempLimit counts what a query writes to temporary files, and ends it beyond the
+// setting temp_file_limit.
+func (s *settings) tempLimit() func(bytes int) error {
+	v, _ := s.get("temp_file_limit")
+	limit, err := parseSizeSetting(v)
+	if err != nil || limit < 0 {
+		return nil
+	}
+	wrote := int64(0)
+	return func(bytes int) error {
+		if wrote += int64(bytes); wrote > limit<<10 {
+			return pgerror.New(pgerror.ConfigurationLimitExceeded, "temporary file size exceeds temp_file_limit (%dkB)", limit)
+		}
+		return nil
+	}
+}
+
 // sortMemory is how much of a query's rows to be sorted is kept in memory.
 func (c *Coordinator) sortMemory() int64 {
 	const least, most = 16 << 20, 256 << 20
@@ -172,6 +224,10 @@ func (c *Coordinator) sortMemory() int64 {
 	return min(max(c.memory.limit/16, least), most)
 }
 
+// clearTemp removes the files of queries that were left behind by a crash between
+// making one and taking its name away.
+func (c *Coordinator) clearTemp() error { return os.RemoveAll(filepath.Join(c.dir, "tmp")) }
+
 // tempFile makes a file for a query that has no name, so that a crash leaves
 // nothing behind.
 func (c *Coordinator) tempFile() (*os.File, error) {
@@ -179,7 +235,7 @@ func (c *Coordinator) tempFile() (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, "sort-*")
+	f, err := os.CreateTemp(dir, "query-*")
 	if err != nil {
 		return nil, err
 	}

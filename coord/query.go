@@ -480,14 +480,6 @@ func (s *Session) runQuery(ctx context.Context, rel plan.Rel, params []*expr.Con
 	return s.c.runOnce(ctx, rel, r, emit)
 }
 
-// runOnce runs a plan over what a reader gives, within the server's memory.
-func (c *Coordinator) runOnce(ctx context.Context, rel plan.Rel, r *reader, emit render.Emit) error {
-	ctx, q := c.memory.enter(ctx)
-	defer c.memory.leave(q)
-	return render.RunOnce(ctx, rel, r, render.Options{Once: true, Exec: c.exec, Context: r.ctx,
-		Memory: &render.Memory{Sort: c.sortMemory(), Temp: c.tempFile, Made: q.add}}, emit)
-}
-
 // portal is a statement with its parameters, executed in parts: a protocol
 // portal or a SQL cursor.
 type portal struct {

@@ -28,6 +28,7 @@ const (
 	settingInt
 	settingEnum
 	settingTime // milliseconds, with units
+	settingSize // kB, with units; -1: none
 	settingZone
 	settingTextSearch // a configuration of text search
 	settingReadOnly
@@ -83,6 +84,7 @@ var settingDefs = []settingDef{
 	{"default_text_search_config", settingTextSearch, "pg_catalog.english", false, nil, "Sets default text search configuration."},
 	{"row_security", settingBool, "on", false, nil, "Enable row security."},
 	{"work_mem", settingString, "4MB", false, nil, "Sets the maximum memory to be used for query workspaces."},
+	{"temp_file_limit", settingSize, "-1", false, nil, "Limits the total size of all temporary files used by each query."},
 	{"enable_seqscan", settingBool, "on", false, nil, "Accepted for compatibility."},
 	{"synchronous_commit", settingString, "on", false, nil, "Accepted for compatibility: commits are always synchronous."},
 	{"default_table_access_method", settingString, "heap", false, nil, "Sets the default table access method for new tables."},
@@ -347,6 +349,12 @@ func (d *settingDef) normalize(v string) (string, error) {
 			return "", invalid()
 		}
 		return strings.TrimSpace(v), nil
+	case settingSize:
+		n, err := parseSizeSetting(v)
+		if err != nil || n < -1 {
+			return "", invalid()
+		}
+		return formatSizeSetting(n), nil
 	case settingTime:
 		t, err := parseTimeSetting(v)
 		if err != nil {

@@ -82,7 +82,16 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 			err = run.linear(get, filters, outs)
 		}
 	} else {
-		err = run.circuit(rel)
+		done := false
+		if opts.Memory != nil && opts.Memory.Partition {
+			if rel, err = run.resolveLookups(withoutLets(rel)); err != nil {
+				return err
+			}
+			done, err = run.inParts(rel)
+		}
+		if !done && err == nil {
+			err = run.circuit(rel)
+		}
 	}
 	if err != nil {
 		return err

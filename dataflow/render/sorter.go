@@ -97,11 +97,11 @@ func (s *Sorter) spill() error {
 		if err != nil {
 			return pgerror.New(pgerror.IOError, "no file for a sort: %v", err)
 		}
-		s.spilled = &sortRuns{file: f}
+		s.spilled = &sortRuns{file: f, memory: s.memory}
 	}
 	all, idx := s.sorted()
 	if err := s.spilled.write(&all, idx); err != nil {
-		return pgerror.New(pgerror.IOError, "could not write a sorted run: %v", err)
+		return err
 	}
 	s.batches, s.rows, s.bytes = nil, 0, 0
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // Memory bounds what a one-off query keeps of rows to be sorted.
@@ -19,15 +20,28 @@ type Memory struct {
 	Portion int
 	// Made is told the bytes of rows as they are made; from many goroutines.
 	Made func(bytes int)
+	// Wrote is told the bytes that are about to be written to files; an error ends
+	// the query. Nil: nothing is told.
+	Wrote func(bytes int) error
+	// Partition runs queries in parts, of rows in files, where that is possible.
+	Partition bool
+}
+
+func (m *Memory) wrote(bytes int) error {
+	if m.Wrote == nil {
+		return nil
+	}
+	return m.Wrote(bytes)
 }
 
 // sortRuns are sorted runs of rows in a file, each a list of blocks, for an
 // external merge sort (Knuth, volume 3, 5.4).
 type sortRuns struct {
-	file *os.File
-	runs [][]blockRef
-	end  int64
-	buf  []byte
+	file   *os.File
+	memory *Memory
+	runs   [][]blockRef
+	end    int64
+	buf    []byte
 }
 
 type blockRef struct{ at, size int64 }
@@ -43,8 +57,11 @@ func (s *sortRuns) write(b *columnar.Batch, idx []uint32) error {
 		part := b.Gather(idx[:n])
 		idx = idx[n:]
 		s.buf = columnar.AppendBatch(s.buf[:0], &part, nil)
-		if _, err := s.file.WriteAt(s.buf, s.end); err != nil {
+		if err := s.memory.wrote(len(s.buf)); err != nil {
 			return err
+		}
+		if _, err := s.file.WriteAt(s.buf, s.end); err != nil {
+			return pgerror.New(pgerror.IOError, "could not write a sorted run: %v", err)
 		}
 		run = append(run, blockRef{s.end, int64(len(s.buf))})
 		s.end += int64(len(s.buf))
