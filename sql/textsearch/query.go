@@ -31,6 +31,7 @@ type Node struct {
 	Word     []byte
 	Kids     []*Node // one of Not, two of others; the right one is the first
 	crc      int32
+	depth    int32 // of what is under it, while it is parsed
 }
 
 // Query is the stored form of a tsquery, which is its binary form: the number of
@@ -162,26 +163,34 @@ func ReadQuery(dst, p []byte, check func(string) error) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(n))
-	open := 0 // operands that are still to come
+	var open []int // operands that are still to come, of each operator around
 	if n > 0 {
-		open = 1
+		open = append(open, 1)
 	}
 	for i := 0; i < n && m.err == nil; i++ {
-		if open == 0 {
+		switch {
+		case len(open) == 0:
 			return dst[:start], errInternal("malformed tsquery: extra nodes")
+		case len(open) > maxDepth:
+			return dst[:start], errDepth()
 		}
-		open--
+		open[len(open)-1]--
 		var err error
 		var kids int
 		if dst, kids, err = readNode(dst, &m, i == n-1, check); err != nil {
 			return dst[:start], err
 		}
-		open += kids
+		if kids > 0 {
+			open = append(open, kids)
+		}
+		for len(open) > 0 && open[len(open)-1] == 0 {
+			open = open[:len(open)-1]
+		}
 	}
 	if err := m.end(); err != nil {
 		return dst[:start], err
 	}
-	if open > 0 {
+	if len(open) > 0 {
 		return dst[:start], errInternal("malformed tsquery: operand not found")
 	}
 	return dst, nil

@@ -29,7 +29,8 @@ type QueryParser struct {
 	open     int // parentheses
 	stops    bool
 	stack    []*Node // operands without an operator yet
-	overflow bool
+	overflow bool    // an operator lacks operands
+	tooDeep  bool
 	used     int // bytes of the lexemes
 }
 
@@ -70,6 +71,8 @@ func (p *QueryParser) Parse(s string, syntax Syntax) (*Node, error) {
 		return nil, err
 	}
 	switch {
+	case p.tooDeep:
+		return nil, errDepth()
 	case p.overflow:
 		return nil, errInternal("malformed tsquery: operand not found")
 	case len(p.stack) == 0:
@@ -118,7 +121,12 @@ func (p *QueryParser) PushOperator(op Op, distance int16) {
 	if need == 2 {
 		kids = append(kids, p.stack[n])
 	}
-	p.stack = append(p.stack[:n], newOp(op, distance, kids...))
+	node := newOp(op, distance, kids...)
+	for _, k := range kids {
+		node.depth = max(node.depth, k.depth+1)
+	}
+	p.tooDeep = p.tooDeep || node.depth > maxDepth
+	p.stack = append(p.stack[:n], node)
 }
 
 var priorities = [...]int{OpNot: 4, OpAnd: 2, OpOr: 1, OpPhrase: 3}
