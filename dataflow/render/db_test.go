@@ -186,9 +186,10 @@ func (d *db) Snapshot(_ context.Context, get *plan.Get) iter.Seq2[*dataflow.Delt
 	}
 }
 
-// lookup is the rows of x with the keys wanted.
+// lookup is the rows of x with the keys wanted. Of a lookup in the order of a key it
+// is all rows: what the lookup asks for is asked again above it.
 func (tab *table) lookup(x *dataflow.Delta, l *plan.Lookup) *dataflow.Delta {
-	if l == nil {
+	if l == nil || l.Ordered {
 		return x
 	}
 	typs := make([]types.Type, len(l.Key))
