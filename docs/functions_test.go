@@ -138,7 +138,7 @@ var reasons = []struct{ pattern, reason string }{
 	{`^pg_stat_`, "statistics of PostgreSQL's storage; streamdb's own are in streamdb_internal"},
 	{`wal|replication|backup|recovery|^pg_create_restore|^pg_logical|^pg_promote|^pg_last_|replay|^pg_switch|^pg_xact|^pg_current_xact|^pg_current_snapshot|^pg_export|^pg_control|^pg_prepared_xact|^pg_get_multixact|^pg_safe_snapshot|^pg_visible_in|^pg_snapshot`, "write-ahead log, replication, recovery and transaction identifiers"},
 	{`^lo_|^loread|^lowrite|^pg_ls_|^pg_read_|^pg_file|^pg_hba|^pg_ident_file|^pg_show_all_file|^pg_rotate|^pg_current_logfile|^pg_reload|^pg_config|^pg_tablespace|^pg_get_shmem|^pg_get_backend_mem|^pg_log_backend`, "files, large objects and the server's memory"},
-	{`^acl|aclitem|^has_\w+_privilege`, "privileges: there is one owner of everything"},
+	{`^acl|aclitem`, "privileges: there is one owner of everything"},
 	{`^pg_(cursor|lock_status|prepared_statement|show_all_settings|get_catalog_foreign_keys|event_trigger\w*|options_to_table|get_publication_tables|listening_channels|notify|notification_queue_usage|settings_get_flags|identify_object\w*|get_object_address|column_compression)\b`, "what is behind system views: the views are there"},
 }
 

@@ -23,7 +23,7 @@ var privilegeObjects = map[string]privilegeObject{
 	"table":                {relationRights, findRel},
 	"any_column":           {"SELECT INSERT UPDATE REFERENCES", findRel},
 	"column":               {"SELECT INSERT UPDATE REFERENCES", findRel},
-	"sequence":             {"USAGE SELECT UPDATE", findRel},
+	"sequence":             {"USAGE SELECT UPDATE", findSequence},
 	"schema":               {"CREATE USAGE", findSchema},
 	"function":             {"EXECUTE", findReg(types.OIDRegprocedure)},
 	"type":                 {"USAGE", findReg(types.OIDRegtype)},
@@ -32,10 +32,20 @@ var privilegeObjects = map[string]privilegeObject{
 	"tablespace":           {"CREATE", findTablespace},
 	"foreign_data_wrapper": {"USAGE", findNothing("foreign-data wrapper")},
 	"server":               {"USAGE", findNothing("server")},
+	// The owner may set what there will be, too.
+	"parameter": {"SET ALTER SYSTEM", func(*call, int) (bool, error) { return true, nil }},
 }
 
 func findRel(c *call, i int) (bool, error) {
 	x, err := c.rel(i)
+	return x != nil, err
+}
+
+func findSequence(c *call, i int) (bool, error) {
+	x, err := c.rel(i)
+	if x != nil && x.kind != 'S' {
+		return false, pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a sequence", x.name)
+	}
 	return x != nil, err
 }
 
@@ -114,6 +124,7 @@ func checkRights(list, allowed string) error {
 		for _, a := range strings.Fields(allowed) {
 			ok = ok || a == name
 		}
+		ok = ok || name == "ALTER SYSTEM" && strings.HasSuffix(allowed, name)
 		if !ok {
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized privilege type: \"%s\"", right)
 		}

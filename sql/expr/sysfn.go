@@ -106,13 +106,6 @@ has_any_column_privilege(name, text, text) bool
 has_any_column_privilege(name, oid, text) bool
 has_any_column_privilege(oid, text, text) bool
 has_any_column_privilege(oid, oid, text) bool
-has_column_privilege(text, text, text) bool
-has_column_privilege(text, int2, text) bool
-has_column_privilege(oid, text, text) bool
-has_column_privilege(oid, int2, text) bool
-has_column_privilege(name, text, text, text) bool
-has_column_privilege(name, oid, int2, text) bool
-has_column_privilege(oid, oid, int2, text) bool
 has_schema_privilege(text, text) bool
 has_schema_privilege(oid, text) bool
 has_schema_privilege(name, text, text) bool
@@ -129,21 +122,59 @@ has_function_privilege(text, text) bool
 has_function_privilege(oid, text) bool
 has_function_privilege(name, text, text) bool
 has_function_privilege(name, oid, text) bool
+has_function_privilege(oid, text, text) bool
+has_function_privilege(oid, oid, text) bool
 has_sequence_privilege(text, text) bool
 has_sequence_privilege(oid, text) bool
 has_sequence_privilege(name, text, text) bool
+has_sequence_privilege(name, oid, text) bool
+has_sequence_privilege(oid, text, text) bool
+has_sequence_privilege(oid, oid, text) bool
 has_type_privilege(text, text) bool
 has_type_privilege(oid, text) bool
 has_type_privilege(name, text, text) bool
 has_type_privilege(name, oid, text) bool
+has_type_privilege(oid, text, text) bool
+has_type_privilege(oid, oid, text) bool
 has_language_privilege(text, text) bool
 has_language_privilege(oid, text) bool
+has_language_privilege(name, text, text) bool
+has_language_privilege(name, oid, text) bool
+has_language_privilege(oid, text, text) bool
+has_language_privilege(oid, oid, text) bool
 has_tablespace_privilege(text, text) bool
 has_tablespace_privilege(oid, text) bool
+has_tablespace_privilege(name, text, text) bool
+has_tablespace_privilege(name, oid, text) bool
+has_tablespace_privilege(oid, text, text) bool
+has_tablespace_privilege(oid, oid, text) bool
 has_foreign_data_wrapper_privilege(text, text) bool
 has_foreign_data_wrapper_privilege(oid, text) bool
+has_foreign_data_wrapper_privilege(name, text, text) bool
+has_foreign_data_wrapper_privilege(name, oid, text) bool
+has_foreign_data_wrapper_privilege(oid, text, text) bool
+has_foreign_data_wrapper_privilege(oid, oid, text) bool
 has_server_privilege(text, text) bool
 has_server_privilege(oid, text) bool
+has_server_privilege(name, text, text) bool
+has_server_privilege(name, oid, text) bool
+has_server_privilege(oid, text, text) bool
+has_server_privilege(oid, oid, text) bool
+has_column_privilege(text, text, text) bool
+has_column_privilege(text, int2, text) bool
+has_column_privilege(oid, text, text) bool
+has_column_privilege(oid, int2, text) bool
+has_column_privilege(name, text, text, text) bool
+has_column_privilege(name, text, int2, text) bool
+has_column_privilege(name, oid, text, text) bool
+has_column_privilege(name, oid, int2, text) bool
+has_column_privilege(oid, text, text, text) bool
+has_column_privilege(oid, text, int2, text) bool
+has_column_privilege(oid, oid, text, text) bool
+has_column_privilege(oid, oid, int2, text) bool
+has_parameter_privilege(text, text) bool
+has_parameter_privilege(name, text, text) bool
+has_parameter_privilege(oid, text, text) bool
 pg_has_role(name, text) bool
 pg_has_role(oid, text) bool
 pg_has_role(name, name, text) bool

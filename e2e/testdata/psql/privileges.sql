@@ -1,0 +1,36 @@
+-- on: both
+-- Privileges of the one owner, and names that are not there.
+CREATE SEQUENCE sq; CREATE TABLE t (a int, b text); CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT $1'; CREATE TYPE e AS ENUM ('x');
+SELECT has_column_privilege('t', 'a', 'SELECT'), has_column_privilege('t'::regclass, 2::int2, 'UPDATE'), has_column_privilege('t', 2::int2, 'INSERT'), has_column_privilege('t'::regclass, 'b', 'REFERENCES');
+SELECT has_column_privilege(current_user, 't', 'a', 'SELECT'), has_column_privilege(current_user, 't'::regclass, 'a', 'SELECT, INSERT WITH GRANT OPTION');
+SELECT has_column_privilege('t', 9::int2, 'SELECT'), has_column_privilege(0::oid, 'a', 'SELECT'), has_column_privilege(0::oid, 1::int2, 'SELECT');
+SELECT has_column_privilege('t', 'nosuch', 'SELECT');
+SELECT has_column_privilege('nosuch', 'a', 'SELECT');
+SELECT has_column_privilege('t', 'a', 'DELETE');
+SELECT has_column_privilege('nosuch', 't', 'a', 'SELECT');
+SELECT has_function_privilege('f(int)', 'EXECUTE'), has_function_privilege('f(int)'::regprocedure, 'EXECUTE'), has_function_privilege(current_user, 'abs(int)', 'EXECUTE'), has_function_privilege(0::oid, 'EXECUTE');
+SELECT has_function_privilege('nosuch(int)', 'EXECUTE');
+SELECT has_function_privilege('f(int)', 'SELECT');
+SELECT has_function_privilege('f', 'EXECUTE');
+SELECT has_type_privilege('e', 'USAGE'), has_type_privilege('int', 'USAGE'), has_type_privilege('e'::regtype, 'USAGE'), has_type_privilege(current_user, 'text', 'USAGE WITH GRANT OPTION'), has_type_privilege(0::oid, 'USAGE');
+SELECT has_type_privilege('nosuch', 'USAGE');
+SELECT has_sequence_privilege('sq', 'USAGE'), has_sequence_privilege('sq'::regclass, 'SELECT, UPDATE'), has_sequence_privilege(current_user, 'sq', 'USAGE');
+SELECT has_sequence_privilege('t', 'USAGE');
+SELECT has_sequence_privilege('nosuch', 'USAGE');
+SELECT has_sequence_privilege(0::oid, 'USAGE');
+SELECT has_language_privilege('sql', 'USAGE'), has_language_privilege(14::oid, 'USAGE'), has_language_privilege(current_user, 'sql', 'USAGE');
+SELECT has_language_privilege('nosuch', 'USAGE');
+SELECT has_tablespace_privilege('pg_default', 'CREATE'), has_tablespace_privilege(current_user, 'pg_default', 'CREATE'), has_tablespace_privilege(0::oid, 'CREATE');
+SELECT has_tablespace_privilege('nosuch', 'CREATE');
+SELECT has_foreign_data_wrapper_privilege('nosuch', 'USAGE');
+SELECT has_server_privilege('nosuch', 'USAGE');
+SELECT has_foreign_data_wrapper_privilege(0::oid, 'USAGE'), has_server_privilege(0::oid, 'USAGE');
+SELECT has_parameter_privilege('work_mem', 'SET'), has_parameter_privilege(current_user, 'work_mem', 'ALTER SYSTEM'), has_parameter_privilege('nosuch', 'SET');
+SELECT has_parameter_privilege('work_mem', 'SELECT');
+SELECT has_table_privilege('t', 'SELECT'), has_any_column_privilege('t', 'SELECT'), has_schema_privilege('public', 'USAGE');
+SELECT has_table_privilege('nosuch', 'SELECT');
+SELECT has_table_privilege('t', 'NOSUCH');
+SELECT has_schema_privilege('nosuch', 'USAGE');
+SELECT has_database_privilege('nosuch', 'CONNECT');
+GRANT SELECT ON t TO PUBLIC;
+REVOKE SELECT ON t FROM PUBLIC;
