@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -98,6 +99,9 @@ func dial(ctx context.Context, dsn string) (*client, error) {
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "sqllogictest"
 	}
+	cfg.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, nc net.Conn) (net.Conn, error) {
+		return &handover{Conn: nc}, nil
+	}
 	pc, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -106,12 +110,44 @@ func dial(ctx context.Context, dsn string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, ok := h.Conn.(*handover); ok {
+		if h.Conn, err = c.take(); err != nil {
+			return nil, err
+		}
+	}
 	c := &client{nc: h.Conn, version: h.ParameterStatuses["server_version"], in: make([]byte, 64<<10)}
 	if c.pc, err = pgconn.Construct(h); err != nil {
 		h.Conn.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// handover is the connection of a driver that is given up when the session has
+// begun. The driver reads in the background while a write of it takes long, and
+// does not end that when it is given up: what it read then would be lost.
+type handover struct {
+	net.Conn
+	mu    sync.Mutex // held while it is read
+	taken bool
+}
+
+func (h *handover) Read(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.taken {
+		return 0, net.ErrClosed
+	}
+	return h.Conn.Read(b)
+}
+
+// take ends all reading through h and gives the connection itself.
+func (h *handover) take() (net.Conn, error) {
+	err := h.SetReadDeadline(time.Unix(1, 0))
+	h.mu.Lock()
+	h.taken = true
+	h.mu.Unlock()
+	return h.Conn, errors.Join(err, h.SetReadDeadline(time.Time{}))
 }
 
 func (c *client) close() {
