@@ -130,7 +130,6 @@ var reasons = []struct{ pattern, reason string }{
 	{`\binternal\b|\bcstring\b|_handler\b|event_trigger|\btrigger\b|pg_node_tree|\b(any\w+|void|unknown)_?send\b|^pg_ddl_command|^(int4inc|numeric_inc|int8_sum)\(|^(anyarray|anycompatiblearray|void|unknown)_send`, "functions of the server's inside: input, output, planner and index support, triggers"},
 	{`^support `, "transition, hashing and comparison functions that aggregates and indexes call"},
 	{`^hash|_hash\b|^btvarstr|^btequal|^in_range|^record_image|image_|^\*[<=>]`, "transition, hashing and comparison functions that aggregates and indexes call"},
-	{`\b(box|circle|lseg|polygon|point|path|line)\b`, "geometric types"},
 	{`^ts_stat\(|^ts_rewrite\(tsquery, text`, "text search by queries that are given as text"},
 	{`\bxml\b|_xml|^xml`, "xml"},
 	{`\b(tid|cid|refcursor|txid_snapshot|pg_snapshot|pg_mcv_list|pg_ndistinct|pg_dependencies|pg_brin_\w+)\b|^currtid|^txid_|^mxid_age|^age\(xid`, "places of rows, snapshots and numbers of transactions as PostgreSQL's storage has them"},

@@ -161,7 +161,10 @@ func pgTypes(m *model, _ Env, f *filler) {
 	f.char("typcategory", func(i int) byte { return ts[i].Category })
 	f.bool("typispreferred", func(i int) bool { return ts[i].Preferred })
 	f.all(true, "typisdefined")
-	f.all(byte(','), "typdelim")
+	f.each("typdelim", func(i int, b *columnar.Builder) {
+		o := types.OID(ts[i].oid)
+		b.Bytes([]byte{max(o.Delimiter(), o.Elem().Delimiter())})
+	})
 	f.oid("typrelid", func(i int) uint32 { return ts[i].relid })
 	f.oid("typelem", func(i int) uint32 { return ts[i].elem })
 	f.oid("typarray", func(i int) uint32 { return ts[i].array })

@@ -466,7 +466,7 @@ func arrayToString(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error
 // needEquality makes a Bind that refuses element types without equality.
 func needEquality(k Kernel) func(c *Call) (Kernel, error) {
 	return func(c *Call) (Kernel, error) {
-		if t := c.Args[0].Type().OID.Elem(); t == types.OIDJSON {
+		if t := c.Args[0].Type().OID.Elem(); !types.HasEquality(types.Of(t)) {
 			return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t.Name())
 		}
 		return k, nil

@@ -17,7 +17,7 @@ type arrayOp struct {
 // makeArrayOp compiles ANY and ALL. Over a constant array `= ANY` is IN and
 // `<> ALL` is NOT IN.
 func (c *compiler) makeArrayOp(e *ArrayOp) (*node, error) {
-	if k, ok := e.Right.(*Const); ok && !k.Val.Null(0) && !e.All && e.Op.Name == "=" {
+	if k, ok := e.Right.(*Const); ok && !k.Val.Null(0) && !e.All && e.Op.Name == "=" && !e.Op.Fuzzy {
 		if list := elements(k); len(list) >= minSet {
 			return c.makeIn(&InList{Op: e.Op, Arg: e.Left, List: list, Pos: e.Pos})
 		}

@@ -28,6 +28,9 @@ type Function struct {
 	Strict     bool       // NULL in, NULL out, without a call
 	Volatility Volatility
 	Operator   bool // registered under an operator symbol
+	// Fuzzy says that = is no equality: it takes sizes, or values near each other,
+	// for equal.
+	Fuzzy bool
 	// Internal says that the function is streamdb's own: the planner's helpers.
 	Internal bool
 	// Lambda is what a function that applies one applies; such a function is made

@@ -52,6 +52,9 @@ type constSet struct {
 // newConstSet makes the set of e; nil if e does not qualify.
 func newConstSet(e *InList) (*constSet, error) {
 	l, r := e.Op.Args[0], e.Op.Args[1]
+	if e.Op.Fuzzy {
+		return nil, nil
+	}
 	if len(e.List) < minSet && VolatilityOf(e.Arg) != Volatile { // one value is compared with all
 		return nil, nil
 	}

@@ -332,12 +332,12 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 		return pgerror.New(pgerror.InvalidColumnReference, "DISTINCT specified, but %s has no arguments", call.Fn.Name).At(pos)
 	}
 	for i, a := range call.Args {
-		if a.Type().OID == types.OIDJSON {
+		if !types.HasEquality(a.Type()) {
 			at := pos
 			if i < len(f.Args) {
 				at = x.pos(nodeLocation(f.Args[i]))
 			}
-			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(at)
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", a.Type().OID.Name()).At(at)
 		}
 	}
 	for i, o := range call.OrderBy {

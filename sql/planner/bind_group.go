@@ -140,8 +140,8 @@ func (sel *selectState) checkGroupable(e expr.Expr, pos int) error {
 	if bad != "" {
 		return pgerror.New(pgerror.GroupingError, "%s", bad).At(pos)
 	}
-	if e.Type().OID == types.OIDJSON {
-		return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(pos)
+	if !types.HasEquality(e.Type()) {
+		return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", e.Type().OID.Name()).At(pos)
 	}
 	return nil
 }

@@ -532,8 +532,7 @@ func (sel *selectState) itemOf(e expr.Expr) int {
 
 // checkSortable refuses types without an order.
 func (b *binder) checkSortable(e expr.Expr, pos int) error {
-	switch t := e.Type(); t.OID {
-	case types.OIDJSON, types.OIDVoid:
+	if t := e.Type(); t.OID == types.OIDVoid || !types.HasEquality(t) {
 		return pgerror.New(pgerror.UndefinedFunction, "could not identify an ordering operator for type %s", t).
 			WithHint("Use an explicit ordering operator or modify the query.").At(pos)
 	}
@@ -558,8 +557,8 @@ func (sel *selectState) distinctClause() error {
 				return pgerror.New(pgerror.InvalidColumnReference,
 					"for SELECT DISTINCT, ORDER BY expressions must appear in select list").At(pos)
 			}
-			if it.expr.Type().OID == types.OIDJSON {
-				return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(it.pos)
+			if t := it.expr.Type(); !types.HasEquality(t) {
+				return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t.OID.Name()).At(it.pos)
 			}
 		}
 		return nil

@@ -153,8 +153,8 @@ func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (
 	}
 	if !all {
 		for i, c := range l.rel.Columns() {
-			if c.Type.OID == types.OIDJSON {
-				return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type json").At(l.cols[i].pos)
+			if !types.HasEquality(c.Type) {
+				return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", c.Type.OID.Name()).At(l.cols[i].pos)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (s *simplifier) orToIn(e *expr.Logic) expr.Expr {
 // of them, as a list; nil if it is none.
 func asList(e expr.Expr) *expr.InList {
 	if in, ok := e.(*expr.InList); ok {
-		if _, ok := in.Arg.(*expr.Column); !ok || in.Op.Name != "=" || slices.ContainsFunc(in.List, func(v expr.Expr) bool { return !fixed(v) }) {
+		if _, ok := in.Arg.(*expr.Column); !ok || in.Op.Name != "=" || in.Op.Fuzzy || slices.ContainsFunc(in.List, func(v expr.Expr) bool { return !fixed(v) }) {
 			return nil
 		}
 		return in

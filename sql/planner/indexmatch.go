@@ -40,7 +40,7 @@ func withExprs(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Ex
 				case is(r):
 					vals = []expr.Expr{l}
 				}
-			} else if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && len(in.List) <= maxLookups && is(in.Arg) {
+			} else if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && !in.Op.Fuzzy && len(in.List) <= maxLookups && is(in.Arg) {
 				vals = in.List
 			}
 			keys := make([]expr.Expr, 0, len(vals))

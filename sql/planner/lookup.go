@@ -126,7 +126,7 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 			add(r, []expr.Expr{l})
 			continue
 		}
-		if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && len(in.List) <= maxLookups {
+		if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && !in.Op.Fuzzy && len(in.List) <= maxLookups {
 			add(in.Arg, in.List)
 		}
 	}

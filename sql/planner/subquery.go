@@ -248,7 +248,7 @@ func (u *unnester) nullWitnesses(test expr.Expr, outer, inner []plan.Column) [][
 // isComparison reports whether a function is one of the comparison operators,
 // which are NULL only if an argument is.
 func isComparison(f *expr.Function) bool {
-	if !f.Operator {
+	if !f.Operator || f.Fuzzy {
 		return false
 	}
 	switch f.Name {

@@ -281,7 +281,7 @@ func appendArrayLevel(dst []byte, a *Array, level int, i *int, o *Options) []byt
 	dst = append(dst, '{')
 	for k := range a.Dims[level].Len {
 		if k > 0 {
-			dst = append(dst, ',')
+			dst = append(dst, a.Elem.Delimiter())
 		}
 		switch {
 		case level+1 < a.NDim:
@@ -291,15 +291,23 @@ func appendArrayLevel(dst []byte, a *Array, level int, i *int, o *Options) []byt
 			dst = append(dst, "NULL"...)
 		default:
 			l := len(dst)
-			dst = quoteArrayElem(a.AppendElemText(dst, *i, o), l)
+			dst = quoteArrayElem(a.AppendElemText(dst, *i, o), l, a.Elem.Delimiter())
 		}
 		*i++
 	}
 	return append(dst, '}')
 }
 
+// Delimiter is what is between two elements of the type in an array literal.
+func (o OID) Delimiter() byte {
+	if o == OIDBox {
+		return ';'
+	}
+	return ','
+}
+
 // quoteArrayElem quotes the element dst[from:] where an array literal needs it.
-func quoteArrayElem(dst []byte, from int) []byte {
+func quoteArrayElem(dst []byte, from int, delimiter byte) []byte {
 	e := dst[from:]
 	need := len(e) == 0 || equalFold(string(e), "null")
 	escapes := 0
@@ -307,7 +315,7 @@ func quoteArrayElem(dst []byte, from int) []byte {
 		switch {
 		case c == '"' || c == '\\':
 			escapes++
-		case c == '{' || c == '}' || c == ',' || isSpace(c):
+		case c == '{' || c == '}' || c == delimiter || isSpace(c):
 			need = true
 		}
 	}

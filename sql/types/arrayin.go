@@ -32,6 +32,7 @@ type arrayReader struct {
 	i      int
 	last   arrayToken
 	quoted bool // inside quotes
+	comma  byte // between elements
 	ndim   int
 	level  int
 	count  [MaxDims]int32 // of items at each level so far
@@ -161,7 +162,7 @@ func (r *arrayReader) braces() error {
 			err = r.open()
 		case c == '}':
 			done, err = r.close()
-		case c == ',':
+		case c == r.comma:
 			err = r.delimiter()
 		default:
 			err = r.plain(c)
@@ -272,7 +273,7 @@ func (r *arrayReader) delimiter() error {
 		r.endItem()
 		r.last = levelDelimited
 	default:
-		return r.fail("Unexpected \"%c\" character.", ',')
+		return r.fail("Unexpected \"%c\" character.", r.comma)
 	}
 	return nil
 }
@@ -297,7 +298,7 @@ func (r *arrayReader) plain(c byte) error {
 
 func parseArray(dst []byte, t Type, s string, o *Options) ([]byte, error) {
 	elem := t.ElemType()
-	r := arrayReader{lit: s, s: s}
+	r := arrayReader{lit: s, s: s, comma: elem.OID.Delimiter()}
 	dims, err := r.bounds()
 	if err != nil {
 		return dst, err

@@ -29,6 +29,8 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 		return binary.BigEndian.AppendUint32(dst, uint32(d.u.Lo))
 	case OIDMACAddr8:
 		return binary.BigEndian.AppendUint64(dst, d.u.Lo^1<<63)
+	case OIDPoint, OIDLseg, OIDPath, OIDBox, OIDPolygon, OIDLine, OIDCircle:
+		return appendGeoBinary(dst, t.OID, d.b)
 	case OIDInet, OIDCIDR:
 		return appendInetBinary(dst, d.b, t.OID == OIDCIDR)
 	case OIDBit, OIDVarbit:
@@ -230,6 +232,8 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		if v, err = decimal.ParseBinary(wide[:0], p); err == nil {
 			buf, err = decimal.ApplyTypmod(buf, v, t.Mod)
 		}
+	case OIDPoint, OIDLseg, OIDPath, OIDBox, OIDPolygon, OIDLine, OIDCircle:
+		buf, err = parseGeoBinary(buf, t.OID, p)
 	case OIDInet, OIDCIDR:
 		buf, err = parseInetBinary(buf, p, t.OID == OIDCIDR)
 	case OIDBit, OIDVarbit:

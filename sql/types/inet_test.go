@@ -96,6 +96,7 @@ func compareBinaryInputs(t *testing.T, s *oracle.Server, typ Type, inputs [][]by
 	t.Helper()
 	bad := 0
 	for _, in := range inputs {
+		in = append([]byte{}, in...) // nil would be NULL
 		res := s.Conn.PgConn().ExecParams(t.Context(), "SELECT $1", [][]byte{in}, []uint32{uint32(typ.OID)}, []int16{1}, []int16{1}).Read()
 		var got, want string
 		if e, ok := res.Err.(*pgconn.PgError); ok {

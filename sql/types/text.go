@@ -73,6 +73,8 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return AppendLSN(dst, d.u.Lo)
 	case OIDVoid:
 		return dst
+	case OIDPoint, OIDLseg, OIDPath, OIDBox, OIDPolygon, OIDLine, OIDCircle:
+		return appendGeoText(dst, t.OID, d.b, o)
 	}
 	if t.OID.IsArray() {
 		return appendArrayText(dst, d.b, o)
@@ -277,6 +279,8 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 		buf, err = ParseJSONB(buf, s)
 	case OIDJSONPath:
 		buf, err = parseJSONPath(buf, s)
+	case OIDPoint, OIDLseg, OIDPath, OIDBox, OIDPolygon, OIDLine, OIDCircle:
+		buf, err = parseGeo(buf, t.OID, s)
 	case OIDInet, OIDCIDR:
 		var x Inet
 		if x, err = ParseInet(s, t.OID == OIDCIDR); err == nil {

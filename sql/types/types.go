@@ -87,6 +87,13 @@ const (
 	OIDTSVector OID = 3614
 	OIDTSQuery  OID = 3615
 
+	OIDPoint     OID = 600
+	OIDLseg      OID = 601
+	OIDPath      OID = 602
+	OIDBox       OID = 603
+	OIDPolygon   OID = 604
+	OIDLine      OID = 628
+	OIDCircle    OID = 718
 	OIDCIDR      OID = 650
 	OIDMACAddr8  OID = 774
 	OIDMACAddr   OID = 829
@@ -174,7 +181,7 @@ var (
 // U128 big-endian; macaddr and macaddr8 (with the first bit inverted) as int64;
 // inet and cidr in a form of the same order; "char" and all text kinds as UTF-8 bytes; json as its text;
 // bytea raw; numeric as package decimal encodes it; jsonb, arrays (with
-// int2vector and oidvector), ranges, bit strings and records in the binary forms of this package; tsvector
+// int2vector and oidvector), ranges, geometric values, bit strings and records in the binary forms of this package; tsvector
 // and tsquery in those of package textsearch.
 func (t Type) Kind() columnar.Kind {
 	switch t.OID {

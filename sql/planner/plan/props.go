@@ -271,7 +271,7 @@ func FixedColumns(preds []expr.Expr) []int {
 // IsEquality gives the two sides of an SQL equality `l = r`.
 func IsEquality(e expr.Expr) (l, r expr.Expr, ok bool) {
 	c, ok := e.(*expr.Call)
-	if !ok || !c.Fn.Operator || c.Fn.Name != "=" || len(c.Args) != 2 {
+	if !ok || !c.Fn.Operator || c.Fn.Name != "=" || c.Fn.Fuzzy || len(c.Args) != 2 {
 		return nil, nil, false
 	}
 	return c.Args[0], c.Args[1], true
