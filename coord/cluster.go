@@ -511,10 +511,11 @@ func cloneDelta(d *dataflow.Delta) *dataflow.Delta {
 
 // attach puts a flow that is complete up to the cluster's epoch into service. It
 // reports false, and does nothing, if an import cannot be pinned at that epoch.
-func (cl *cluster) attach(f *flow) bool {
+// The imports are given, as a DROP may take them out of the catalog meanwhile.
+func (cl *cluster) attach(f *flow, imports map[plan.ObjectID]*collection) bool {
 	pins := map[plan.ObjectID]*pin{}
 	for _, id := range f.df.imports() {
-		in, s := cl.c.collection(id), cl.seen[id]
+		in, s := imports[id], cl.seen[id]
 		if in.stage == &cl.stage {
 			continue
 		}

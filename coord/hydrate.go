@@ -256,18 +256,13 @@ func (h *hydration) tryAttach(ins []*pin) (done bool, err error) {
 		if err := h.catchUp(ins, now); err != nil {
 			return
 		}
-		h.c.mu.RLock()
-		gone := h.c.collections[h.flow.id] != h.flow.out
-		for _, id := range h.flow.df.imports() { // a DROP takes them away one by one
-			gone = gone || h.c.collections[id] == nil
-		}
-		h.c.mu.RUnlock()
-		if gone {
+		imports := h.c.importsOf(h.flow)
+		if imports == nil {
 			h.flow.df.close()
 			done = true
 			return
 		}
-		if !h.cl.attach(h.flow) {
+		if !h.cl.attach(h.flow, imports) {
 			return // at the next epoch
 		}
 		h.c.ckpt.dirty.Store(true) // so that its state is kept, even if nothing changes
@@ -276,6 +271,23 @@ func (h *hydration) tryAttach(ins []*pin) (done bool, err error) {
 		done = true
 	})
 	return done, err
+}
+
+// importsOf are the collections that a flow reads, nil if it or one of them is
+// gone: a DROP takes them away one by one.
+func (c *Coordinator) importsOf(f *flow) map[plan.ObjectID]*collection {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.collections[f.id] != f.out {
+		return nil
+	}
+	out := map[plan.ObjectID]*collection{}
+	for _, id := range f.df.imports() {
+		if out[id] = c.collections[id]; out[id] == nil {
+			return nil
+		}
+	}
+	return out
 }
 
 // newViewCollection makes the collection of a view or index.

@@ -173,7 +173,7 @@ func (c *Coordinator) restore(o *catalog.Object, st *storage.ObjectState, at dat
 	f.at = at
 	cl := coll.stage.loop
 	cl.done.set(at)
-	if !cl.attach(f) {
+	if !cl.attach(f, c.importsOf(f)) {
 		return fmt.Errorf("the inputs of the view %q cannot be read at epoch %d", o.Name, at)
 	}
 	return nil

@@ -82,3 +82,28 @@ func TestManyViews(t *testing.T) {
 		d.exec(c, fmt.Sprintf("DROP MATERIALIZED VIEW h_%d", i))
 	}
 }
+
+// A table may be dropped with its views while these still take in what it holds:
+// nothing of it is in the way of what comes after.
+func TestDropDuringHydration(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	defer c.Close(context.Background())
+	for range 40 {
+		var b strings.Builder
+		b.WriteString("CREATE TABLE gone (a int); INSERT INTO gone VALUES (1);")
+		for i := range 10 {
+			fmt.Fprintf(&b, "CREATE MATERIALIZED VIEW v%d AS SELECT a + %d AS a FROM gone;", i, i)
+		}
+		for text := range strings.SplitSeq(b.String()+"DROP TABLE gone CASCADE", ";") {
+			d.exec(c, text)
+		}
+	}
+	d.exec(c, "CREATE TABLE gone (a int)")
+	d.exec(c, "CREATE MATERIALIZED VIEW v0 AS SELECT a FROM gone")
+	d.exec(c, "INSERT INTO gone VALUES (7)")
+	if got := d.text(c, "SELECT a FROM v0"); got != "7" {
+		t.Errorf("the view says %q", got)
+	}
+}
