@@ -107,3 +107,30 @@ func TestDropDuringHydration(t *testing.T) {
 		t.Errorf("the view says %q", got)
 	}
 }
+
+// A condition that fails is not met where a cheaper one is not true, whichever is
+// written first; of two that cost the same, the first written is met first.
+func TestCheapConditionsFirst(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	defer c.Close(context.Background())
+	d.exec(c, "CREATE TABLE big (a int, b int, n int)")
+	d.exec(c, "INSERT INTO big VALUES (70000, 70000, NULL)")
+	for i, where := range []string{
+		"a * b * a > 0 AND a < 7",
+		"(a * b * a * a * b * a) IS NOT NULL AND NOT a BETWEEN 35 * -b AND NULL",
+		"a / (b - 70000) * 2 = 1 AND n IN (1, 2)",
+		"a < 7 AND a * b = 0",
+		"a + 0 < 7 AND a * b = 0",
+	} {
+		q := "SELECT a FROM big WHERE " + where
+		d.exec(c, fmt.Sprintf("CREATE MATERIALIZED VIEW cheap%d AS %s", i, q))
+		if got := d.text(c, q) + d.text(c, fmt.Sprintf("SELECT * FROM cheap%d", i)); got != "" {
+			t.Errorf("%s: %s", where, got)
+		}
+	}
+	if _, err := c.Exec(context.Background(), "SELECT a FROM big WHERE a * b = 0 AND a + 0 < 7", pgx.QueryExecModeSimpleProtocol); err == nil {
+		t.Error("what is written first is not met first")
+	}
+}

@@ -78,7 +78,7 @@ func Optimize(bound plan.Rel, opts Options) (plan.Rel, error) {
 			r = o.clean(l)
 		}
 	}
-	return o.readsInOrder(r), nil
+	return o.readsInOrder(plan.Rewrite(r, orderPreds)), nil
 }
 
 // Lower brings a bound plan to the relational stage and does nothing else.
