@@ -97,13 +97,14 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 		_ = s.stop(ctx)
 		return exitError
 	}
+	sigs := signals()
 	fmt.Fprintln(stdout, "streamdb is running a delivery company: orders, couriers and their pings.")
 	fmt.Fprintln(stdout, "\nViews kept up to date:")
 	for _, q := range demoSQL {
 		fmt.Fprintf(stdout, "\n%s;\n", q)
 	}
 	fmt.Fprintf(stdout, demoText, host(s.pgAddr), port(s.pgAddr))
-	return waitAndStop(s, log)
+	return waitAndStop(s, sigs, log)
 }
 
 func setUpDemo(s *server) error {

@@ -278,8 +278,9 @@ func runServe(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "streamdb serve: %v\n", err)
 		return exitError
 	}
+	sigs := signals()
 	fmt.Fprintf(stdout, "streamdb %s is ready: psql -h %s -p %s -U %s streamdb\n", coord.Version, host(s.pgAddr), port(s.pgAddr), "streamdb")
-	return waitAndStop(s, log)
+	return waitAndStop(s, sigs, log)
 }
 
 func host(a net.Addr) string {
@@ -295,10 +296,15 @@ func port(a net.Addr) string {
 	return p
 }
 
-// waitAndStop serves until a signal, then stops; a second signal ends at once.
-func waitAndStop(s *server, log *slog.Logger) int {
+// signals are those that stop a server, from before it says that it is ready.
+func signals() chan os.Signal {
 	sigs := make(chan os.Signal, 2)
 	signal.Notify(sigs, os.Interrupt, syscall.SIGTERM)
+	return sigs
+}
+
+// waitAndStop serves until a signal, then stops; a second signal ends at once.
+func waitAndStop(s *server, sigs chan os.Signal, log *slog.Logger) int {
 	defer signal.Stop(sigs)
 	code := exitOK
 	select {

@@ -100,8 +100,10 @@ func TestConstructsAgainstPostgres(t *testing.T) {
 	g := constructs{r: r}
 	var terms []term
 	for range 60 * *many {
-		if c := g.any(); !strings.Contains(c.sql, "5874897") || !strings.Contains(c.sql, "IN (") {
-			terms = append(terms, c) // PostgreSQL makes timestamps of all dates of a list first
+		// PostgreSQL converts all values of a list first, whether they are needed or not.
+		c := g.any()
+		if fails := strings.Contains(c.sql, "5874897") || strings.Contains(c.sql, "macaddr8"); !fails || !strings.Contains(c.sql, "IN (") {
+			terms = append(terms, c)
 		}
 	}
 	compareTerms(t, s, testContext(), terms)

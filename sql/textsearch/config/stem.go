@@ -73,7 +73,7 @@ var afterI = func() map[string]bool {
 const frenchVowels = "aeiouyâàëéêèïîôûù"
 
 // stemFrench hides a diaeresis: ë and ï become a consonant and a vowel while the
-// word is stemmed, unless they make a following u, i or y a consonant.
+// word is stemmed, unless they make a following u, i or (not at the start) y a consonant.
 func stemFrench(env *snowballstem.Env) bool {
 	word := env.Current()
 	if !strings.ContainsAny(word, "ëï") {
@@ -84,7 +84,7 @@ func stemFrench(env *snowballstem.Env) bool {
 	for i, r := range in {
 		between := i+2 < len(in) && (in[i+1] == 'u' || in[i+1] == 'i') && strings.ContainsRune(frenchVowels, in[i+2])
 		switch {
-		case r != 'ë' && r != 'ï', between, i+1 < len(in) && in[i+1] == 'y':
+		case r != 'ë' && r != 'ï', between, i > 0 && i+1 < len(in) && in[i+1] == 'y':
 			out = append(out, r)
 		case r == 'ë':
 			out = append(out, 'H', 'e')
