@@ -29,6 +29,9 @@ SELECT abs('x', 1)
 SELECT abs(true)
 SELECT upper(1)
 SELECT (true, 1) >= (now(), 1)
+SELECT CASE WHEN true THEN macaddr8 '08-00-2b-01-02-03' ELSE null::jsonb END
+SELECT CASE WHEN true THEN NULL::jsonb ELSE NULL::macaddr8 END
+SELECT coalesce(NULL::jsonb, NULL::macaddr8)
 SELECT (1, true) <= (1, now())
 SELECT length(1)
 SELECT substring(1, 2)

@@ -17,7 +17,7 @@ func NewCase(whens []When, els Expr, pos int) (Expr, error) {
 	for _, w := range whens {
 		results = append(results, w.Then)
 	}
-	typ, err := CommonType(results, "CASE")
+	typ, err := matchTypes(results, "CASE")
 	if err != nil {
 		return nil, pgerror.As(err).At(pos)
 	}
@@ -44,7 +44,7 @@ func NewCase(whens []When, els Expr, pos int) (Expr, error) {
 // coerceCommon coerces to a type that CommonType found.
 func coerceCommon(e Expr, typ types.Type, context string, pos int) (Expr, error) {
 	if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
-		return nil, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
 	}
 	return coerceBase(e, typ, CastImplicit, pos)
 }

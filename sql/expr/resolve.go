@@ -413,6 +413,20 @@ func CoerceToBool(e Expr, context string, pos int) (Expr, error) {
 // over exprs; context names it in errors ("CASE", "UNION", "VALUES", "ARRAY", …).
 // It has a modifier only if all have the same.
 func CommonType(exprs []Expr, context string) (types.Type, error) {
+	typ, err := matchTypes(exprs, context)
+	if err != nil {
+		return typ, err
+	}
+	for _, e := range exprs {
+		if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
+			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
+		}
+	}
+	return typ, nil
+}
+
+// matchTypes is CommonType without the check that all can be converted.
+func matchTypes(exprs []Expr, context string) (types.Type, error) {
 	first := exprs[0].Type()
 	same := true
 	for _, e := range exprs[1:] {
@@ -436,11 +450,6 @@ func CommonType(exprs []Expr, context string) (types.Type, error) {
 	}
 	if typ.OID == types.OIDUnknown {
 		return types.Text, nil
-	}
-	for _, e := range exprs {
-		if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
-			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
-		}
 	}
 	return typ, nil
 }
