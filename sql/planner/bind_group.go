@@ -439,11 +439,8 @@ func (sel *selectState) flatMapGroups() {
 }
 
 // addDependent adds to the grouping the columns that functionally depend on it:
-// those of a table whose primary key is grouped by.
+// those of a table whose primary key is grouped by, in every grouping set.
 func (sel *selectState) addDependent() {
-	if sel.sets != nil {
-		return
-	}
 	byKey := map[int]bool{} // columns of tables whose key is grouped by
 	for _, e := range sel.scope.entries {
 		if e.object == nil || len(e.object.PrimaryKey) == 0 {
@@ -451,10 +448,11 @@ func (sel *selectState) addDependent() {
 		}
 		all := true
 		for _, k := range e.object.PrimaryKey {
-			all = all && slices.ContainsFunc(sel.groupBy, func(g expr.Expr) bool {
+			at := slices.IndexFunc(sel.groupBy, func(g expr.Expr) bool {
 				c, ok := g.(*expr.Column)
 				return ok && c.Index == e.columns[k].index
 			})
+			all = all && at >= 0 && !slices.ContainsFunc(sel.sets, func(s []int) bool { return !slices.Contains(s, at) })
 		}
 		for i := range e.columns {
 			if all {
@@ -471,6 +469,9 @@ func (sel *selectState) addDependent() {
 			c := &expr.Column{Index: index, Typ: typ, Name: name}
 			if !slices.ContainsFunc(sel.groupBy, func(g expr.Expr) bool { return expr.Equal(g, c) }) {
 				sel.groupBy = append(sel.groupBy, c)
+				for i, s := range sel.sets {
+					sel.sets[i] = append(slices.Clone(s), len(sel.groupBy)-1)
+				}
 			}
 		}
 	}
