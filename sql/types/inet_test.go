@@ -129,7 +129,7 @@ func TestNetworkBinaryInputs(t *testing.T) {
 		b := []byte{byte(1 + r.Intn(4)), []byte{0, 8, 32, 33, 128, 129, 255, 25}[r.Intn(8)], byte(r.Intn(3)), []byte{0, 4, 4, 16, 16, 17}[r.Intn(6)]}
 		addr := make([]byte, []int{0, 3, 4, 4, 5, 15, 16, 16, 17}[r.Intn(9)])
 		for i := range addr {
-			addr[i] = byte(r.Intn(256)) & byte(r.Intn(256)) & byte(r.Intn(256))
+			addr[i] = byte(r.Uint32() & r.Uint32() & r.Uint32())
 		}
 		b = append(b, addr...)
 		in = append(in, b, b[:r.Intn(len(b)+1)])
