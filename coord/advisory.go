@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -164,7 +165,11 @@ func (s *Session) sleep(seconds float64) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		var e *pgerror.Error
+		if !errors.As(context.Cause(ctx), &e) { // a row's error needs a code
+			e = pgerror.New(pgerror.QueryCanceled, "canceling statement due to user request")
+		}
+		return e
 	}
 }
 

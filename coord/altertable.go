@@ -713,15 +713,18 @@ func (t *tableAlter) rewrite(outs []expr.Expr) error {
 	})
 }
 
-// satisfied checks rows against NOT NULL and CHECK, as ALTER TABLE tells of them.
+// satisfied checks rows against NOT NULL and CHECK, as ALTER TABLE tells of them; those
+// that are NOT VALID count for new rows only.
 func (t *tableAlter) satisfied(rows columnar.Batch) error {
 	for c, col := range t.o.Columns {
 		if (col.NotNull || slices.Contains(t.o.PrimaryKey, c)) && hasNullIn(rows.Cols[c], rows.N) {
 			return containsNulls(col.Name, t.o)
 		}
 	}
+	o := *t.o
+	o.Checks = slices.DeleteFunc(slices.Clone(o.Checks), func(c catalog.Check) bool { return c.NotValid })
 	var v violation
-	if err := t.s.checkRows(t.o, rows, &v); err != nil {
+	if err := t.s.checkRows(&o, rows, &v); err != nil {
 		return err
 	}
 	return violatedBySome(v.error(), t.o)

@@ -1,6 +1,8 @@
 package differential
 
 import (
+	"runtime"
+
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -32,16 +34,66 @@ func (c *Circuit) Map(s Stream, m Mapper, outKinds []columnar.Kind) (oks, errs S
 
 type mapOp struct{ m Mapper }
 
+// Expander is a Mapper that may make many rows of one.
+type Expander interface {
+	Mapper
+	Expands()
+}
+
 // Step maps each delta.
 func (op mapOp) Step(x *Context) {
 	in := x.In(0)
 	rows := countRows(in)
+	if _, ok := op.m.(Expander); ok && x.c.opts.Once {
+		op.expand(x, in)
+		return
+	}
 	if x.parallel(rows) {
 		in = split(in, parallelRows)
 	}
 	x.each(len(in), rows, func(i int, out *Emitter) {
 		op.m.Apply(in[i], func(d *dataflow.Delta) { out.Emit(0, d) }, func(d *dataflow.Delta) { out.Emit(1, d) })
 	})
+}
+
+// expand maps in portions: some rows at a time, as many as the last ones tell that
+// they will make about a portion.
+func (op mapOp) expand(x *Context, in []*dataflow.Delta) {
+	parts := 4 * runtime.GOMAXPROCS(0)
+	size, perRow, waiting := 1, 1, 0
+	for next, at := 0, 0; next < len(in); {
+		if x.c.opts.Poll != nil {
+			x.c.opts.Poll()
+		}
+		var round []*dataflow.Delta
+		rows := 0
+		for len(round) < parts && next < len(in) {
+			d := in[next]
+			hi := min(at+size, d.N)
+			round = append(round, sliceDelta(d, at, hi))
+			rows += hi - at
+			if at = hi; at == d.N {
+				next, at = next+1, 0
+			}
+		}
+		sizes := make([]int, len(round))
+		x.each(len(round), rows*max(perRow/16, 1), func(i int, out *Emitter) {
+			op.m.Apply(round[i], func(d *dataflow.Delta) {
+				sizes[i] += d.MemSize()
+				out.Emit(0, d)
+			}, func(d *dataflow.Delta) { out.Emit(1, d) })
+		})
+		made := 0
+		for _, n := range sizes {
+			made += n
+		}
+		perRow = made/max(rows, 1) + 1
+		size = min(max(x.c.portion()/(perRow*parts), 1), parallelRows)
+		if waiting += made; waiting >= x.c.portion() {
+			x.drain()
+			waiting = 0
+		}
+	}
 }
 
 // split cuts deltas to at most so many rows each.

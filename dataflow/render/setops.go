@@ -267,6 +267,9 @@ type flatMapper struct {
 // flatRows is about how many rows an emitted delta has.
 const flatRows = 1 << 15
 
+// Expands implements differential.Expander.
+func (f *flatMapper) Expands() {}
+
 // Apply implements differential.Mapper.
 func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {
 	x := expr.NewEval(f.ctx)

@@ -4,10 +4,11 @@ import "math"
 
 // The trigonometric functions in degrees are exact at the multiples of 30, 45
 // and 60 degrees: the results of the plain functions are scaled by what they
-// give there.
-const perDegree = math.Pi / 180
-
+// give there. perDegree is no constant: those the compiler multiplies exactly, and
+// their results would not be those of the functions.
 var (
+	perDegree = math.Pi / 180
+
 	sin30       = math.Sin(30 * perDegree)
 	oneMinusC60 = 1 - math.Cos(60*perDegree)
 	asinHalf    = math.Asin(0.5)
