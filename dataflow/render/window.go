@@ -85,13 +85,13 @@ func (b *builder) bound(g *grouping, r *plan.Window, f plan.Frame, e plan.FrameB
 		}
 		return out
 	}
-	b.rangeBound(g, r, e, k, &out)
+	b.rangeBound(g, r, e, k, which == "ending", &out)
 	return out
 }
 
 // rangeBound places the value that limits a RANGE frame, and the ordering
 // column in the same type.
-func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *expr.Const, out *bound) {
+func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *expr.Const, end bool, out *bound) {
 	if negative(k) {
 		b.fail(pgerror.New(pgerror.InvalidPrecedingOrFollowing, "invalid preceding or following size in window function"))
 		return
@@ -102,6 +102,9 @@ func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *
 		op = "-"
 	}
 	limit, err := expr.NewOp(op, s.Expr, k, 0)
+	if err == nil {
+		limit, err = infinitelyFar(limit, s, k, op == "-", end)
+	}
 	if err != nil {
 		b.fail(err)
 		return
@@ -135,6 +138,32 @@ func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *
 		out.source[i] = g.rawColumn(c)
 	}
 	out.prog = prog
+}
+
+// infinitelyFar is limit, s.Expr minus or plus an offset, where that is the difference
+// of two infinities: no number then lies beyond it, as PostgreSQL's in_range has it.
+func infinitelyFar(limit expr.Expr, s plan.SortExpr, k *expr.Const, minus, end bool) (expr.Expr, error) {
+	if string(types.AppendText(nil, k.Typ, k.Val, 0, nil)) != "Infinity" {
+		return limit, nil
+	}
+	infinity := func(positive bool, t types.Type) (expr.Expr, error) {
+		text := columnar.NewBuilder(columnar.KindBytes, 1)
+		text.String(map[bool]string{true: "Infinity", false: "-Infinity"}[positive])
+		return expr.Coerce(&expr.Const{Val: text.Build(), Typ: types.Unknown}, types.Of(t.OID), expr.CastExplicit, 0)
+	}
+	base, err := infinity(minus, s.Expr.Type())
+	if err != nil {
+		return nil, err
+	}
+	is, err := expr.NewOp("=", s.Expr, base, 0)
+	if err != nil {
+		return nil, err
+	}
+	far, err := infinity(end != s.Desc, limit.Type())
+	if err != nil {
+		return nil, err
+	}
+	return expr.NewCase([]expr.When{{Cond: is, Then: far}}, limit, 0)
 }
 
 // rawColumn is the place in Reduce's input of a column of the input's stream.
