@@ -56,9 +56,9 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 )
 
-// FormatVersion is the version of data directories that this package writes,
-// and the newest that it reads.
-const FormatVersion = 1
+// FormatVersion is the version of data directories that this package writes, and the
+// one that it reads: what was before it has not been released.
+const FormatVersion = 2
 
 // FS is where the files are. Tests wrap it to inject faults, or use NewMemFS.
 type FS = vfs.FS
@@ -252,6 +252,8 @@ func (s *Store) checkFormat() error {
 			return &CorruptionError{File: s.path("FORMAT"), Reason: "not a format version"}
 		case v > FormatVersion:
 			return fmt.Errorf("data format %d was written by a newer version; this one reads up to %d", v, FormatVersion)
+		case v < FormatVersion:
+			return fmt.Errorf("data format %d was written by an older version; this one reads from %d on", v, FormatVersion)
 		}
 		return nil
 	}

@@ -1026,11 +1026,17 @@ func TestOpenRefusals(t *testing.T) {
 	}
 	closeStore(t, s)
 	format := filepath.Join(dir, "FORMAT")
-	if err := os.WriteFile(format, []byte("streamdb data format 2\n"), 0o600); err != nil {
+	if err := os.WriteFile(format, fmt.Appendf(nil, "streamdb data format %d\n", FormatVersion+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), "newer version") {
 		t.Fatalf("newer format: %v", err)
+	}
+	if err := os.WriteFile(format, []byte("streamdb data format 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), "older version") {
+		t.Fatalf("older format: %v", err)
 	}
 	if err := os.WriteFile(format, []byte("what?"), 0o600); err != nil {
 		t.Fatal(err)
