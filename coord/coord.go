@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -218,6 +219,7 @@ func (c *Coordinator) choosePartitions() error {
 
 // start runs the loops, the sources and the hydrations that recovery left.
 func (c *Coordinator) start() {
+	hydrations := slices.Collect(maps.Values(c.hydrations)) // each takes itself out when it is done
 	for _, cl := range c.clusters {
 		c.tasks.Go(func() { cl.run(c.ctx) })
 	}
@@ -225,7 +227,7 @@ func (c *Coordinator) start() {
 	c.tasks.Go(func() { c.timeline.run(c.ctx) })
 	c.tasks.Go(func() { c.ckpt.run(c) })
 	c.tasks.Go(func() { c.memory.run(c.ctx) })
-	for _, h := range c.hydrations {
+	for _, h := range hydrations {
 		c.tasks.Go(h.run)
 	}
 	for _, o := range c.catalog.Load().Objects() {

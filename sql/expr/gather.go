@@ -219,5 +219,8 @@ func rawBools(v *columnar.Vec) []byte {
 
 // wordsOf views bytes as 8-byte words; the tail that does not fill one is left out.
 func wordsOf(b []byte) []uint64 {
+	if len(b) < 8 { // a pointer to a word must not reach beyond what was allocated
+		return nil
+	}
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
