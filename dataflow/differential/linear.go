@@ -2,7 +2,6 @@ package differential
 
 import (
 	"runtime"
-
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"

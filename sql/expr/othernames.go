@@ -32,9 +32,17 @@ func hopping(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int
 		return 0, err
 	}
 	step := types.UnpackInterval(hop)
-	size, span := int64(step.Days)*microsPerDay+step.Micros, int64(width.Days)*microsPerDay+width.Micros
+	size := int64(step.Days)*microsPerDay + step.Micros // bin has checked it
+	days := int64(width.Days) * microsPerDay
+	span, ok := add64(days, width.Micros)
+	if !ok || days/microsPerDay != int64(width.Days) {
+		return 0, errIntervalRange
+	}
 	if span/size >= maxSeries {
 		return 0, errSeriesLong
+	}
+	if !types.ValidTimestamp(ts - span) {
+		return 0, errTimestampRange
 	}
 	n := 0
 	first := last

@@ -149,6 +149,27 @@ func RenameRelation(query, schema, name, newSchema, newName string) (string, err
 // RenameType gives the text of a stored query, or of an expression, with one
 // type's name replaced by another.
 func RenameType(text string, query bool, schema, name, newSchema, newName string) (string, error) {
+	return renameQualified(text, query, schema, name, newSchema, newName, func(m protoreflect.ProtoMessage) ([]*pg.Node, int32) {
+		if t, ok := m.(*pg.TypeName); ok {
+			return t.Names, t.Location
+		}
+		return nil, 0
+	})
+}
+
+// RenameFunction is RenameType for a function.
+func RenameFunction(text string, query bool, schema, name, newSchema, newName string) (string, error) {
+	return renameQualified(text, query, schema, name, newSchema, newName, func(m protoreflect.ProtoMessage) ([]*pg.Node, int32) {
+		if f, ok := m.(*pg.FuncCall); ok {
+			return f.Funcname, f.Location
+		}
+		return nil, 0
+	})
+}
+
+// renameQualified replaces a name with its schema where nameOf says that such a one
+// stands, and at which byte.
+func renameQualified(text string, query bool, schema, name, newSchema, newName string, nameOf func(m protoreflect.ProtoMessage) ([]*pg.Node, int32)) (string, error) {
 	root, base, err := storedTree(text, query)
 	if err != nil {
 		return "", err
@@ -156,9 +177,9 @@ func RenameType(text string, query bool, schema, name, newSchema, newName string
 	var edits []edit
 	var visit func(m protoreflect.Message)
 	visit = func(m protoreflect.Message) {
-		if t, ok := m.Interface().(*pg.TypeName); ok && len(t.Names) > 1 {
-			if names := listNames(t.Names[len(t.Names)-2:]); names[0] == schema && names[1] == name {
-				at := base + int(t.Location)
+		if parts, location := nameOf(m.Interface()); len(parts) > 1 {
+			if names := listNames(parts[len(parts)-2:]); names[0] == schema && names[1] == name {
+				at := base + int(location)
 				edits = append(edits, edit{at, relationEnd(text, at), parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)})
 			}
 		}
@@ -202,27 +223,6 @@ func BodyStatements(body string) []string {
 		out[i] = stmts[i].SQL()
 	}
 	return out
-}
-
-// RenameFunction is RenameType for a function.
-func RenameFunction(text string, query bool, schema, name, newSchema, newName string) (string, error) {
-	root, base, err := storedTree(text, query)
-	if err != nil {
-		return "", err
-	}
-	var edits []edit
-	var visit func(m protoreflect.Message)
-	visit = func(m protoreflect.Message) {
-		if f, ok := m.Interface().(*pg.FuncCall); ok && len(f.Funcname) > 1 {
-			if names := listNames(f.Funcname[len(f.Funcname)-2:]); names[0] == schema && names[1] == name {
-				at := base + int(f.Location)
-				edits = append(edits, edit{at, relationEnd(text, at), parser.QuoteIdent(newSchema) + "." + parser.QuoteIdent(newName)})
-			}
-		}
-		rangeMessages(m, visit)
-	}
-	visit(root)
-	return applyEdits(text, 0, edits)
 }
 
 // RenameSchema is RenameType for a schema: in the names of relations, types and
