@@ -93,6 +93,9 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 			err = run.circuit(rel)
 		}
 	}
+	if err == nil && ctx.Err() != nil { // what came after that was dropped
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,29 @@ func (r *slowReader) Snapshot(ctx context.Context, get *plan.Get) iter.Seq2[*dat
 	}
 }
 
+// TestCancelledBefore runs queries of constants whose context has ended: no rows without
+// an error would be a wrong answer.
+func TestCancelledBefore(t *testing.T) {
+	d, _ := genDB(t)
+	cause := errors.New("the user is gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	for _, sql := range []string{
+		"SELECT a + 1 FROM (VALUES (1), (2)) v(a)",
+		"SELECT a FROM (VALUES (1), (2)) v(a) WHERE a > 1 ORDER BY a",
+		"SELECT count(*) FROM (VALUES (1), (2)) v(a)",
+		"SELECT pg_sleep(0.001)",
+	} {
+		q, err := d.bind(sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := render.RunOnce(ctx, q.Rel, d, render.Options{Context: session()}, func(*columnar.Batch) error { return nil }); !errors.Is(err, cause) {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
 // TestCancel ends the context of queries at every read: they must end with the
 // cause, and soon.
 func TestCancel(t *testing.T) {
