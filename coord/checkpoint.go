@@ -52,6 +52,21 @@ type capturedState struct {
 	meta        stateMeta
 	spines      [][]*trace.Batch
 	owner       []*trace.Spine
+	loop        loop
+}
+
+// loop is the goroutine that owns spines: the timeline, or a cluster's. do runs a
+// function in it, between epochs; an error says that it has not.
+type loop interface {
+	do(ctx context.Context, f func()) error
+}
+
+// swap puts a batch that is mapped in the place of one in memory, in a spine of a loop.
+type swap struct {
+	loop  loop
+	owner *trace.Spine
+	old   *trace.Batch // held
+	id    storage.BlockID
 }
 
 // stateMeta is kept with an object's state.
@@ -65,8 +80,8 @@ type stateMeta struct {
 
 // capture takes the batches of a list of spines. It runs in the goroutine that
 // owns them.
-func capture(coll *collection, fingerprint string, ready bool, spines []*trace.Spine) *capturedState {
-	s := &capturedState{id: coll.id, fingerprint: fingerprint, owner: spines,
+func capture(in loop, coll *collection, fingerprint string, ready bool, spines []*trace.Spine) *capturedState {
+	s := &capturedState{id: coll.id, fingerprint: fingerprint, owner: spines, loop: in,
 		meta: stateMeta{Ready: ready, Rows: coll.rowCount.Load(), Errs: coll.errCount.Load(), Records: coll.records.Load()}}
 	for _, sp := range spines {
 		s.spines = append(s.spines, sp.Batches())
@@ -157,7 +172,7 @@ func (c *Coordinator) Checkpoint(ctx context.Context) error {
 			s.release()
 		}
 	}()
-	if err := p.write(c, k); err != nil {
+	if err := p.write(ctx, c, k); err != nil {
 		return err
 	}
 	p.count++
@@ -201,7 +216,7 @@ func (c *Coordinator) takeCut(ctx context.Context) (*cut, error) {
 					p.place(k.epoch)
 					k.hold(p)
 					if !f.failed && !f.out.temporary && k.catalog.ByID(f.id) != nil {
-						k.add(capture(f.out, f.fingerprint, true, append(f.out.spines(), f.df.circuit.Spines()...)))
+						k.add(capture(cl, f.out, f.fingerprint, true, append(f.out.spines(), f.df.circuit.Spines()...)))
 					}
 				}
 			}})
@@ -251,7 +266,7 @@ func (c *Coordinator) captureIngest(k *cut) {
 		if u := c.upserts[id]; u != nil {
 			spines = append(spines, u.circuit.Spines()...)
 		}
-		k.add(capture(coll, c.tableFingerprint(coll), coll.isReady(), spines))
+		k.add(capture(c.timeline, coll, c.tableFingerprint(coll), coll.isReady(), spines))
 	}
 }
 
@@ -260,17 +275,22 @@ func (c *Coordinator) tableFingerprint(coll *collection) string {
 }
 
 // write makes the blocks of new batches and commits the checkpoint.
-func (p *checkpointer) write(c *Coordinator, k *cut) error {
+func (p *checkpointer) write(ctx context.Context, c *Coordinator, k *cut) error {
 	cp := &storage.Checkpoint{Epoch: k.epoch, Sources: map[uint64]storage.Positions{}}
 	present := map[plan.ObjectID]bool{}
-	var swaps []func()
+	var swaps []swap
+	defer func() {
+		for _, w := range swaps {
+			w.old.Release()
+		}
+	}()
 	for _, s := range k.states {
 		present[s.id] = true
 		st, sw, err := p.writeState(c, s)
+		swaps = append(swaps, sw...)
 		if err != nil {
 			return err
 		}
-		swaps = append(swaps, sw...)
 		if st != nil {
 			cp.Objects = append(cp.Objects, *st)
 		}
@@ -325,10 +345,40 @@ func (p *checkpointer) write(c *Coordinator, k *cut) error {
 		delete(p.sizes, id)
 	}
 	c.store.DeleteBlocks(gone...)
-	for _, f := range swaps {
-		f()
-	}
+	c.swapIn(ctx, swaps)
 	return nil
+}
+
+// swapIn opens the blocks of batches that have been written, and puts them in the places
+// of those in memory, in the loops that own them.
+func (c *Coordinator) swapIn(ctx context.Context, swaps []swap) {
+	type opened struct {
+		swap
+		new *trace.Batch
+	}
+	byLoop := map[loop][]opened{}
+	for _, w := range swaps {
+		m, err := c.openBatch(w.id)
+		if err != nil {
+			c.log.Warn("keeping a batch in memory", slog.Any("error", err))
+			continue
+		}
+		byLoop[w.loop] = append(byLoop[w.loop], opened{w, m})
+	}
+	for l, all := range byLoop {
+		err := l.do(ctx, func() {
+			for _, w := range all {
+				if !w.owner.Replace(w.old, w.new) {
+					w.new.Release()
+				}
+			}
+		})
+		if err != nil { // it has ended, and what it has with it
+			for _, w := range all {
+				w.new.Release()
+			}
+		}
+	}
 }
 
 func blocksOf(st *storage.ObjectState) []storage.BlockID {
@@ -342,27 +392,28 @@ func blocksOf(st *storage.ObjectState) []storage.BlockID {
 }
 
 // writeState writes an object's new batches. The state is nil if it equals
-// what the last checkpoint has. The functions returned put mapped blocks in
-// the place of big batches, once the commit has made the blocks durable.
-func (p *checkpointer) writeState(c *Coordinator, s *capturedState) (*storage.ObjectState, []func(), error) {
+// what the last checkpoint has. The swaps returned put mapped blocks in the place of
+// big batches, once the commit has made the blocks durable.
+func (p *checkpointer) writeState(c *Coordinator, s *capturedState) (*storage.ObjectState, []swap, error) {
 	st := &storage.ObjectState{Object: uint64(s.id), Fingerprint: s.fingerprint}
 	var err error
 	if st.Meta, err = json.Marshal(s.meta); err != nil {
 		return nil, nil, err
 	}
-	var swaps []func()
+	var swaps []swap
 	for role, batches := range s.spines {
 		part := storage.Part{Spine: uint32(role)}
 		for _, b := range batches {
 			if b.Len() == 0 {
 				continue
 			}
-			ref, swap, err := p.writeBatch(c, s.owner[role], b)
+			ref, big, err := p.writeBatch(c, b)
 			if err != nil {
-				return nil, nil, err
+				return nil, swaps, err
 			}
-			if swap != nil {
-				swaps = append(swaps, swap)
+			if big {
+				b.Retain()
+				swaps = append(swaps, swap{s.loop, s.owner[role], b, ref.ID})
 			}
 			part.Blocks = append(part.Blocks, ref)
 		}
@@ -374,37 +425,25 @@ func (p *checkpointer) writeState(c *Coordinator, s *capturedState) (*storage.Ob
 	return st, swaps, nil
 }
 
-func (p *checkpointer) writeBatch(c *Coordinator, owner *trace.Spine, b *trace.Batch) (storage.BlockRef, func(), error) {
+// writeBatch writes a batch that has no block yet, and reports whether it is one that is
+// better mapped than kept in memory.
+func (p *checkpointer) writeBatch(c *Coordinator, b *trace.Batch) (ref storage.BlockRef, big bool, err error) {
 	d := b.Desc()
-	ref := storage.BlockRef{ID: storage.BlockID(b.ID()), Rows: int64(b.Len()), Lower: d.Lower, Upper: d.Upper, Since: d.Since}
+	ref = storage.BlockRef{ID: storage.BlockID(b.ID()), Rows: int64(b.Len()), Lower: d.Lower, Upper: d.Upper, Since: d.Since}
 	if b.ID() != 0 {
 		ref.Bytes = p.sizes[ref.ID]
-		return ref, nil, nil
+		return ref, false, nil
 	}
 	block := b.AppendBlock(columnar.GetSlice[uint8](b.EncodedSize())[:0])
 	defer columnar.PutSlice(block)
 	id, size, err := c.store.WriteBlock(storage.Raw, block)
 	if err != nil {
-		return ref, nil, err
+		return ref, false, err
 	}
 	b.SetID(uint64(id))
 	ref.ID, ref.Bytes = id, size
 	p.sizes[id] = size
-	if len(block) < mapBytes {
-		return ref, nil, nil
-	}
-	b.Retain()
-	return ref, func() {
-		defer b.Release()
-		m, err := c.openBatch(id)
-		if err != nil {
-			c.log.Warn("keeping a batch in memory", slog.Any("error", err))
-			return
-		}
-		if !owner.Replace(b, m) {
-			m.Release()
-		}
-	}, nil
+	return ref, len(block) >= mapBytes, nil
 }
 
 // openBatch opens a batch over its mapped block.

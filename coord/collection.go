@@ -78,7 +78,9 @@ type collection struct {
 	errs  *trace.Trace // row errors: code, message
 	stage *stage
 
-	// hold keeps the last readable epoch readable while newer ones come in.
+	// hold keeps the last readable epoch readable while newer ones come in. A DROP may
+	// release it while a hydration still appends: holdMu.
+	holdMu  sync.Mutex
 	hold    *trace.Hold
 	errHold *trace.Hold
 
@@ -125,6 +127,8 @@ func (c *collection) setDropped() {
 }
 
 func (c *collection) releaseHolds() {
+	c.holdMu.Lock()
+	defer c.holdMu.Unlock()
 	if c.hold != nil {
 		c.hold.Release()
 		c.hold = nil
@@ -148,7 +152,7 @@ func (c *collection) isReady() bool {
 // epoch that readers may ask for.
 func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, readable dataflow.Epoch) {
 	if len(rows) > 0 {
-		advanceHold(c.rows, &c.hold, readable, true)
+		c.advanceHold(c.rows, &c.hold, readable)
 		c.rows.Append(e, rows)
 		c.rows.Seal(e)
 		n, u := countDiffs(rows)
@@ -157,7 +161,7 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 		c.lastAt.Store(uint64(e))
 	}
 	if len(errs) > 0 {
-		advanceHold(c.errs, &c.errHold, readable, true)
+		c.advanceHold(c.errs, &c.errHold, readable)
 		c.errs.Append(e, errs)
 		c.errs.Seal(e)
 		n, _ := countDiffs(errs)
@@ -166,17 +170,20 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 }
 
 // advanceHold moves a trace's hold to an epoch, which may still be to come, or
-// places one there: from says that all later epochs are to be kept too.
-func advanceHold(t *trace.Trace, h **trace.Hold, at dataflow.Epoch, from bool) {
+// places one there that keeps all later epochs too; none if the collection is dropped.
+func (c *collection) advanceHold(t *trace.Trace, h **trace.Hold, at dataflow.Epoch) {
+	c.holdMu.Lock()
+	defer c.holdMu.Unlock()
 	if *h != nil {
 		(*h).Advance(at)
 		return
 	}
-	place := t.Hold
-	if from {
-		place = t.HoldFrom
+	select {
+	case <-c.dropped:
+		return
+	default:
 	}
-	if n, ok := place(at); ok {
+	if n, ok := t.HoldFrom(at); ok {
 		*h = n
 	}
 }
