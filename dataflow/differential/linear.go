@@ -176,6 +176,50 @@ func (consolidateOp) Step(x *Context) {
 	x.Emit(0, Consolidated(x.node.out[0].kinds, x.In(0)))
 }
 
+// Occurrences gives each row as often as it occurs at the end of the epoch, with a diff
+// of 1 each time: for what computes another value each time. positive says that no
+// diff is negative, so that what has come stays. For circuits that run once.
+func (c *Circuit) Occurrences(s Stream, positive bool) Stream {
+	if positive {
+		return c.Add(positiveOccurrences{}, []Stream{s}, s.Kinds()).Out(0)
+	}
+	return c.Add(occurrencesOp{}, []Stream{s}, s.Kinds()).Out(0)
+}
+
+type occurrencesOp struct{}
+
+// Step makes one delta of all.
+func (occurrencesOp) Step(x *Context) {
+	if d := Consolidated(x.node.out[0].kinds, x.In(0)); d != nil {
+		x.Emit(0, occurrences(d))
+	}
+}
+
+type positiveOccurrences struct{}
+
+// Step passes on what arrived.
+func (positiveOccurrences) Step(x *Context) {
+	for _, d := range x.In(0) {
+		x.Emit(0, occurrences(d))
+	}
+}
+
+func (op positiveOccurrences) absorb(x *Context) bool { op.Step(x); return true }
+
+// occurrences is d with each row of a positive diff as often as that says.
+func occurrences(d *dataflow.Delta) *dataflow.Delta {
+	if !slices.ContainsFunc(d.Diffs, func(n dataflow.Diff) bool { return n != 1 }) {
+		return d
+	}
+	var idx []uint32
+	for i, n := range d.Diffs {
+		for range n {
+			idx = append(idx, uint32(i))
+		}
+	}
+	return &dataflow.Delta{Batch: d.Gather(idx)}
+}
+
 // Consolidated joins deltas to one in which every row occurs once; nil if
 // nothing is left.
 func Consolidated(kinds []columnar.Kind, ds []*dataflow.Delta) *dataflow.Delta {

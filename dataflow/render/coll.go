@@ -80,28 +80,84 @@ func (c coll) project(exprs []expr.Expr, need []bool) coll {
 	return c
 }
 
-// settled is c with volatile expressions computed, once for each row, however
-// many uses they have.
-func (b *builder) settled(c coll) coll {
-	if !anyVolatile(c.outs) {
+// settled is c, made of the rows of r, with volatile expressions computed, once for each
+// occurrence of a row, however many uses they have.
+func (b *builder) settled(c coll, r plan.Rel) coll {
+	plain := len(c.filters)
+	if at := slices.IndexFunc(c.filters, isVolatile); at >= 0 {
+		plain = at
+	} else if !anyVolatile(c.outs) {
 		return c
 	}
-	var exprs []expr.Expr
-	refs := make([]expr.Expr, len(c.outs))
-	for i, e := range c.outs {
+	if c.outs == nil {
+		c.outs = columnsOf(c.types)
+	}
+	in := c
+	in.filters = c.filters[:plain]
+	exprs := c.filters[plain:]
+	for _, e := range c.outs {
 		if e != nil {
-			refs[i] = &expr.Column{Index: len(exprs), Typ: e.Type()}
-			exprs = append(exprs, e)
+			exprs = append(exprs[:len(exprs):len(exprs)], e)
 		}
 	}
-	s := b.base(b.mapped(c, exprs), exprTypes(exprs))
+	at := make([]int, len(c.types)) // columns that are used, plus one
+	in.outs = []expr.Expr{}
+	for _, e := range exprs {
+		expr.Columns(e, func(col *expr.Column) {
+			if at[col.Index] == 0 {
+				in.outs = append(in.outs, col)
+				at[col.Index] = len(in.outs)
+			}
+		})
+	}
+	over := func(e expr.Expr) expr.Expr { return expr.Remap(e, func(i int) int { return at[i] - 1 }) }
+	rows := b.base(b.occurrences(b.stream(in), r), exprTypes(in.outs))
+	for _, p := range c.filters[plain:] {
+		rows.filters = append(rows.filters, over(p))
+	}
+	outs, refs := compact(c.outs)
+	for i, e := range outs {
+		outs[i] = over(e)
+	}
+	s := b.base(b.mapped(rows, outs), exprTypes(outs))
 	s.outs = refs
 	return s
 }
 
+// whole is c, made of the rows of r, as what is volatile has to see it.
+func (b *builder) whole(c coll, r plan.Rel) coll {
+	if c.outs == nil {
+		c.outs = columnsOf(c.types)
+	}
+	outs, refs := compact(c.outs)
+	s := b.base(b.occurrences(b.mapped(c, outs), r), exprTypes(outs))
+	s.outs = refs
+	return s
+}
+
+// compact is columns without those that nobody needs, and where the others are in it.
+func compact(cols []expr.Expr) (some, refs []expr.Expr) {
+	refs = make([]expr.Expr, len(cols))
+	for i, e := range cols {
+		if e != nil {
+			refs[i] = &expr.Column{Index: len(some), Typ: e.Type()}
+			some = append(some, e)
+		}
+	}
+	return some, refs
+}
+
+// occurrences is a stream of the rows of r without rows that cancel, or that stand for
+// several.
+func (b *builder) occurrences(s differential.Stream, r plan.Rel) differential.Stream {
+	return b.c.Occurrences(s, b.opts.positive != nil && b.parent == nil && b.opts.positive(r))
+}
+
+func isVolatile(e expr.Expr) bool { return expr.VolatilityOf(e) == expr.Volatile }
+
 // anyVolatile reports whether one of es, some of which may be nil, is volatile.
 func anyVolatile(es []expr.Expr) bool {
-	return slices.ContainsFunc(es, func(e expr.Expr) bool { return e != nil && expr.VolatilityOf(e) == expr.Volatile })
+	return slices.ContainsFunc(es, func(e expr.Expr) bool { return e != nil && isVolatile(e) })
 }
 
 // stream is the collection with all its columns, filters and projections applied.

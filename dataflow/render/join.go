@@ -55,6 +55,9 @@ func (b *builder) join(r *plan.Join, need []bool) coll {
 		}
 	}
 	left, right := b.rel(j.Left, use[:nl]), b.rel(j.Right, use[nl:])
+	if anyVolatile(j.On) {
+		left, right = b.whole(left, j.Left), b.whole(right, j.Right)
+	}
 	b.placeOneSided(&j, &cond, &left, &right)
 	cond.keys = nullSafety(cond.keys, j.Left.Columns(), j.Right.Columns(), j.Kind == plan.JoinFull, &right)
 	jn := &joiner{b: b, cond: cond, nl: nl}

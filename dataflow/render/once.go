@@ -54,18 +54,23 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 		}
 	}
 	run := &run{ctx: ctx, reader: r, opts: &opts, emit: emit, width: opts.Columns}
-	s, ok := rel.(*plan.Sort)
-	if ok {
-		rel = s.Input
-	} else {
+	opts.positive = run.positive
+	s, delayed := plan.SortedRoot(rel)
+	if s == nil {
 		s = &plan.Sort{Input: rel}
 	}
-	if run.width == 0 {
+	rel = s.Input
+	if run.width == 0 || delayed != nil {
 		run.width = plan.Arity(rel)
 	}
 	var err error
 	if run.sorter, err = NewSorter(s, opts.Context, run.width); err != nil {
 		return err
+	}
+	if delayed != nil {
+		if run.emit, err = run.projected(delayed); err != nil {
+			return err
+		}
 	}
 	run.sorter.memory = opts.Memory
 	defer run.sorter.Close()
@@ -76,7 +81,7 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 	if get, filters, outs, ok := linear(rel); ok {
 		var first *Sorter
 		if first, err = run.inOrder(s, get, filters, outs); first != nil && err == nil {
-			return first.Emit(emit)
+			return first.Emit(run.emit)
 		}
 		if err == nil {
 			err = run.linear(get, filters, outs)
@@ -99,7 +104,32 @@ func RunOnce(ctx context.Context, rel plan.Rel, r Reader, opts Options, emit Emi
 	if err != nil {
 		return err
 	}
-	return run.sorter.Emit(emit)
+	return run.sorter.Emit(run.emit)
+}
+
+// projected is run.emit with what is computed of the rows in their order. The rows that
+// OFFSET passes over are computed, too.
+func (r *run) projected(p *plan.Project) (Emit, error) {
+	exprs := p.Exprs
+	if r.opts.Columns > 0 {
+		exprs = exprs[:r.opts.Columns]
+	}
+	prog, err := expr.Compile(expr.MapFilterProject{Outputs: exprs})
+	if err != nil {
+		return nil, err
+	}
+	out := limiter{skip: r.sorter.offset, left: -1, width: len(exprs), emit: r.emit}
+	if r.sorter.limit >= 0 {
+		r.sorter.limit += r.sorter.offset
+	}
+	r.sorter.offset = 0
+	return func(b *columnar.Batch) error {
+		rows, _, errs := prog.Apply(r.opts.Context, b, nil)
+		if len(errs) > 0 {
+			return errs[0].Err
+		}
+		return out.add(&rows)
+	}, nil
 }
 
 // run is one run of a query.
@@ -168,15 +198,16 @@ func (r *run) linear(source plan.Rel, filters, outs []expr.Expr) error {
 			return *b.failed
 		}
 	}
-	out := &result{run: r, kinds: exprKinds(outs)}
-	if get, ok := source.(*plan.Get); ok {
-		p, knows := r.reader.(PositiveReader)
-		out.positive = get.AppendOnly || knows && p.Positive(get)
+	out := &result{run: r, kinds: exprKinds(outs), positive: r.positive(source)}
+	rows := r.source(source)
+	if anyVolatile(filters) || anyVolatile(outs) {
+		rows = occurrences(rows, kindsOf(cols), out.positive)
+		out.positive = true
 	}
 	var err error
 	keep := func(d *dataflow.Delta) { err = out.add(d) }
 	fail := func(d *dataflow.Delta) { out.errs = append(out.errs, d) }
-	for d, e := range r.source(source) {
+	for d, e := range rows {
 		if e != nil {
 			return e
 		}
@@ -193,6 +224,31 @@ func (r *run) linear(source plan.Rel, filters, outs []expr.Expr) error {
 		}
 	}
 	return out.finish()
+}
+
+// occurrences gives each row as often as it occurs in the end.
+func occurrences(rows iter.Seq2[*dataflow.Delta, error], kinds []columnar.Kind, positive bool) iter.Seq2[*dataflow.Delta, error] {
+	return func(yield func(*dataflow.Delta, error) bool) {
+		give := func(d *dataflow.Delta) bool {
+			b, err := expand(d.Batch, d.Diffs)
+			return yield(&dataflow.Delta{Batch: b}, err) && err == nil
+		}
+		var all []*dataflow.Delta
+		for d, err := range rows {
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case !positive:
+				all = append(all, d)
+			case !give(d):
+				return
+			}
+		}
+		if d := differential.Consolidated(kinds, all); d != nil {
+			give(d)
+		}
+	}
 }
 
 // source reads a collection or literal rows.

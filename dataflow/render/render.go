@@ -38,6 +38,8 @@ type Options struct {
 
 	stopped func() bool // set by RunOnce: nobody waits for the result any more
 	poll    func()
+	// positive says of a part of the plan that none of its diffs is negative.
+	positive func(r plan.Rel) bool
 }
 
 // Import is an input of a dataflow: a collection of the catalog, or rather
@@ -223,7 +225,7 @@ func (b *builder) rel(r plan.Rel, need []bool) coll {
 		return b.project(r, need)
 	case *plan.Filter:
 		in := b.rel(r.Input, needed(need, plan.Arity(r.Input), r.Preds))
-		return in.filter(r.Preds)
+		return b.settled(in.filter(r.Preds), r.Input)
 	case *plan.Join:
 		return b.join(r, need)
 	case *plan.Aggregate:
@@ -307,7 +309,7 @@ func (b *builder) project(r *plan.Project, need []bool) coll {
 			expr.Columns(e, func(c *expr.Column) { inner[c.Index] = true })
 		}
 	}
-	return b.settled(b.rel(r.Input, inner).project(r.Exprs, need))
+	return b.settled(b.rel(r.Input, inner).project(r.Exprs, need), r.Input)
 }
 
 func kindsOf(cols []plan.Column) []columnar.Kind {

@@ -27,6 +27,7 @@ type Function struct {
 	Ret        types.Type // may be polymorphic
 	Strict     bool       // NULL in, NULL out, without a call
 	Volatility Volatility
+	Sequential bool // reads or changes what other calls do: nextval(), set_config()
 	Operator   bool // registered under an operator symbol
 	// Fuzzy says that = is no equality: it takes sizes, or values near each other,
 	// for equal.

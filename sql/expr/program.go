@@ -16,6 +16,9 @@ type Program struct {
 	filters []*node
 	outs    []*node
 	nodes   int
+	// byRow says that several calls depend on each other by what they leave behind:
+	// all of a row come before those of the next.
+	byRow bool
 }
 
 // Compile prepares a MapFilterProject for evaluation. Params, OuterColumns and
@@ -35,7 +38,23 @@ func Compile(mfp MapFilterProject) (*Program, error) {
 		return nil, err
 	}
 	p.outs, p.nodes = outs, len(c.nodes)
+	p.byRow = sequential(append(mfp.Outputs[:len(mfp.Outputs):len(mfp.Outputs)], mfp.Filters...))
 	return p, nil
+}
+
+// sequential reports whether the results of some calls depend on others among them.
+func sequential(es []Expr) bool {
+	n, changes := 0, false
+	for _, e := range es {
+		Walk(e, func(e Expr) bool {
+			if c, ok := e.(*Call); ok && c.Fn.Sequential {
+				n++
+				changes = changes || c.Fn.Volatility == Volatile
+			}
+			return true
+		})
+	}
+	return n > 1 && changes
 }
 
 // flattenAnd splits conjunctions.
@@ -80,6 +99,9 @@ func (p *Program) Apply(ctx *Context, in *columnar.Batch, diffs []int64) (out co
 	if in.N == 0 {
 		return p.empty(), nil, nil
 	}
+	if p.byRow && in.N > 1 {
+		return p.applyByRow(ctx, in, diffs)
+	}
 	x := evals.Get().(*Eval)
 	x.Context = ctx
 	root := x.newFrame(in.N, p.nodes)
@@ -100,6 +122,27 @@ func (p *Program) Apply(ctx *Context, in *columnar.Batch, diffs []int64) (out co
 	}
 	x.finish(out.Cols)
 	return out, outDiffs, errs
+}
+
+// applyByRow is Apply for one row after the other, up to the first that fails.
+func (p *Program) applyByRow(ctx *Context, in *columnar.Batch, diffs []int64) (out columnar.Batch, outDiffs []int64, errs []RowError) {
+	parts := make([]*columnar.Batch, 0, in.N)
+	for i := range in.N {
+		row := in.Slice(i, i+1)
+		var d []int64
+		if diffs != nil {
+			d = diffs[i : i+1]
+		}
+		o, od, es := p.Apply(ctx, &row, d)
+		outDiffs = append(outDiffs, od...)
+		if len(es) > 0 {
+			es[0].Row = i
+			errs = es[:1]
+			break
+		}
+		parts = append(parts, &o)
+	}
+	return columnar.ConcatBatches(p.Kinds(), parts...), outDiffs, errs
 }
 
 func (p *Program) empty() columnar.Batch {

@@ -29,7 +29,7 @@ func init() {
 			out.Int64(v)
 			return nil
 		})
-		Register(Function{Name: name, Args: args, Ret: types.Int8, Strict: true, Volatility: Volatile, Consts: ScalarConsts, Eval: k})
+		Register(Function{Name: name, Args: args, Ret: types.Int8, Strict: true, Volatility: Volatile, Sequential: true, Consts: ScalarConsts, Eval: k})
 	}
 	oid := func(a Args, i int) uint32 { return uint32(a.Int64(0, i)) }
 	register("nextval", []types.Type{regclass}, func(s Sequences, a Args, i int) (int64, error) { return s.Next(oid(a, i)) })

@@ -387,9 +387,13 @@ func registerSession() {
 			return x.expand(k(c, x, args, n), n)
 		}, err
 	}})
-	fn("current_setting", true, Stable, types.Text, RowKernel(currentSetting), types.Text)
-	fn("current_setting", true, Stable, types.Text, RowKernel(currentSetting), types.Text, types.Bool)
-	fn("set_config", false, Volatile, types.Text, RowKernel(setConfig), types.Text, types.Text, types.Bool)
+	for _, f := range []*Function{
+		fn("current_setting", true, Stable, types.Text, RowKernel(currentSetting), types.Text),
+		fn("current_setting", true, Stable, types.Text, RowKernel(currentSetting), types.Text, types.Bool),
+		fn("set_config", false, Volatile, types.Text, RowKernel(setConfig), types.Text, types.Text, types.Bool),
+	} {
+		f.Sequential = true
+	}
 	fn("format_type", false, Stable, types.Text, RowKernel(formatType), types.Oid, types.Int4)
 	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Of(types.OIDPgNodeTree), types.Oid)
 	fn("pg_get_expr", true, Stable, types.Text, pgGetExpr, types.Of(types.OIDPgNodeTree), types.Oid, types.Bool)

@@ -181,8 +181,8 @@ func (s *sharer) rewrite(r plan.Rel) plan.Rel {
 		return plan.MapChildren(n, body)
 	}
 	s.o.fire("ShareCommon")
-	sort, isSort := r.(*plan.Sort)
-	if isSort {
+	sort, above := plan.SortedRoot(r)
+	if sort != nil {
 		r = sort.Input
 	}
 	out := body(r)
@@ -192,8 +192,12 @@ func (s *sharer) rewrite(r plan.Rel) plan.Rel {
 	for _, c := range s.common {
 		out = &plan.Let{ID: ids[c], Value: plan.MapChildren(c, body), Body: out}
 	}
-	if isSort {
-		return plan.WithInput(sort, out)
+	if sort == nil {
+		return out
+	}
+	out = plan.WithInput(sort, out)
+	if above != nil {
+		out = plan.WithInput(above, out)
 	}
 	return out
 }

@@ -89,9 +89,9 @@ func Lower(bound plan.Rel) (plan.Rel, error) {
 	}
 	r = lower(plan.Rewrite(r, settleVolatile))
 	if s, ok := r.(*plan.Sort); ok {
-		return plan.WithInput(s, plan.Rewrite(s.Input, withoutSort)), nil
+		return plan.Rewrite(plan.WithInput(s, plan.Rewrite(s.Input, withoutSort)), delayVolatile), nil
 	}
-	return plan.Rewrite(r, withoutSort), nil
+	return plan.Rewrite(r, func(r plan.Rel) plan.Rel { return delayVolatile(withoutSort(r)) }), nil
 }
 
 // optimizer applies rules to one plan.

@@ -102,3 +102,76 @@ func (s *settler) order(keys []plan.SortExpr, cond expr.Expr) []plan.SortExpr {
 	}
 	return keys
 }
+
+// delayVolatile computes volatile columns that the order is not of when the rows are
+// in order, and only for those that are wanted, as PostgreSQL does (its
+// make_sort_input_target): numbers of a sequence then follow the order.
+//
+//	Sort x LIMIT 3 (Project x, nextval('s') (t))  →  Project x, nextval('s') (Sort x LIMIT 3 (Project x (t)))
+func delayVolatile(r plan.Rel) plan.Rel {
+	switch n := r.(type) {
+	case *plan.Sort:
+		c := *n
+		if in, order, above := delayed(n.Input, n.Order); above != nil {
+			c.Input, c.Order, above.Input = in, order, &c
+			return above
+		}
+	case *plan.TopK:
+		c := *n
+		if len(n.Partition) > 0 || n.RowNumber {
+			return r
+		}
+		if in, order, above := delayed(n.Input, n.Order); above != nil {
+			c.Input, c.Order, above.Input = in, order, &c
+			return above
+		}
+	}
+	return r
+}
+
+// delayed splits a projection, which may be below bindings, in what has to be computed
+// before its rows are put in order, below, and the rest, above, whose input is not set yet.
+func delayed(in plan.Rel, order []plan.SortKey) (below plan.Rel, keys []plan.SortKey, above *plan.Project) {
+	if l, ok := in.(*plan.Let); ok {
+		c := *l
+		c.Body, keys, above = delayed(l.Body, order)
+		return &c, keys, above
+	}
+	p, ok := in.(*plan.Project)
+	if !ok || !volatileProject(p) {
+		return nil, nil, nil
+	}
+	cols := p.Input.Columns()
+	b := &plan.Project{Input: p.Input}
+	add := func(e expr.Expr, c plan.Column) int {
+		for i, have := range b.Exprs {
+			if expr.Equal(have, e) && expr.VolatilityOf(e) != expr.Volatile {
+				return i
+			}
+		}
+		b.Exprs, b.Cols = append(b.Exprs, e), append(b.Cols, c)
+		return len(b.Exprs) - 1
+	}
+	above = &plan.Project{Exprs: make([]expr.Expr, len(p.Exprs)), Cols: p.Cols}
+	at := make([]int, len(p.Exprs))
+	var later []int
+	for i, e := range p.Exprs {
+		if expr.VolatilityOf(e) == expr.Volatile && !slices.ContainsFunc(order, func(k plan.SortKey) bool { return k.Col == i }) {
+			later = append(later, i)
+			continue
+		}
+		at[i] = add(e, p.Cols[i])
+		above.Exprs[i] = plan.RefTo(b.Cols, at[i])
+	}
+	if later == nil {
+		return nil, nil, nil
+	}
+	for _, i := range later {
+		above.Exprs[i] = expr.Remap(p.Exprs[i], func(c int) int { return add(plan.RefTo(cols, c), cols[c]) })
+	}
+	keys = slices.Clone(order)
+	for i := range keys {
+		keys[i].Col = at[keys[i].Col]
+	}
+	return b, keys, above
+}

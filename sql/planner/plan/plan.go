@@ -363,7 +363,8 @@ type Assert struct {
 }
 
 // Sort appears only at the root of a one-off query or subscription: the order
-// in which rows are returned.
+// in which rows are returned. A lowered plan may have a Project above it (see
+// SortedRoot).
 type Sort struct {
 	Input         Rel
 	Order         []SortKey

@@ -424,6 +424,20 @@ func RefTo(cols []Column, i int) *expr.Column {
 	return &expr.Column{Index: i, Typ: cols[i].Type, Name: cols[i].Name}
 }
 
+// SortedRoot gives the Sort of a query, nil if it has none, and the projection, nil if
+// there is none, that computes volatile columns of the rows in their order.
+func SortedRoot(r Rel) (s *Sort, above *Project) {
+	if s, ok := r.(*Sort); ok {
+		return s, nil
+	}
+	if p, ok := r.(*Project); ok {
+		if s, ok := p.Input.(*Sort); ok {
+			return s, p
+		}
+	}
+	return nil, nil
+}
+
 // Refs are references to all of cols.
 func Refs(cols []Column) []expr.Expr {
 	out := make([]expr.Expr, len(cols))
