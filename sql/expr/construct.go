@@ -445,11 +445,12 @@ func NewNot(arg Expr, pos int) (Expr, error) {
 	return &Not{Arg: arg}, nil
 }
 
-// rowPair gives the fields of two Rows.
+// rowPair gives the fields of two row constructors. Whole rows of relations,
+// which have names, are records.
 func rowPair(l, r Expr) (lf, rf []Expr, ok bool) {
 	a, ok1 := l.(*Row)
 	b, ok2 := r.(*Row)
-	if !ok1 || !ok2 {
+	if !ok1 || !ok2 || a.Names != nil || b.Names != nil || a.Typ.OID != types.OIDRecord || b.Typ.OID != types.OIDRecord {
 		return nil, nil, false
 	}
 	return a.Fields, b.Fields, true

@@ -37,6 +37,8 @@ type Function struct {
 	// Lambda is what a function that applies one applies; such a function is made
 	// for its call.
 	Lambda *Lambda
+	// Field is the number of the field that the function takes from a record, from 1.
+	Field int
 	// Postfix says that the operator is printed after its argument (IS TRUE).
 	Postfix bool
 	// Relabel says that the result is the argument under another type of the

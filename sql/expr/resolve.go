@@ -316,6 +316,9 @@ func NewOp(op string, left, right Expr, pos int) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(full) == 2 && ret.OID == types.OIDBool {
+		full[1] = similarRecord(full[0], full[1])
+	}
 	return &Call{Fn: fn, Args: full, Typ: ret, Pos: pos}, nil
 }
 

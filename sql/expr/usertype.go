@@ -167,26 +167,74 @@ func fieldCall(e Expr, i int, name string, typ types.Type, pos int) Expr {
 	oid := e.Type().OID
 	fn := makeOnce(fnKey("field", oid, types.OID(i), typ.OID), func() *Function {
 		return &Function{
-			Name: name, Args: []types.Type{types.Of(oid)}, Ret: types.Of(typ.OID), Strict: true, Total: true, Consts: ScalarConsts,
-			Eval: func(_ *Call, _ *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-				a := Args(args)
-				out := columnar.NewBuilder(typ.Kind(), n)
-				for row := range n {
-					if a.Null(0, row) {
-						out.Null()
-						continue
-					}
-					if r := types.ReadRecord(a.Bytes(0, row)); i < r.N {
-						r.AppendField(out, i)
-					} else {
-						out.Null()
-					}
+			Name: name, Args: []types.Type{types.Of(oid)}, Ret: types.Of(typ.OID), Strict: true, Total: oid != types.OIDRecord, Consts: ScalarConsts, Field: i + 1,
+			Eval: RowKernel(func(_ *Eval, a Args, row int, out *columnar.Builder) *pgerror.Error {
+				r := types.ReadRecord(a.Bytes(0, row))
+				if i >= r.N {
+					out.Null()
+					return nil
 				}
-				return out.Build()
-			},
+				if t := r.Type(i); oid == types.OIDRecord && t.OID != typ.OID && t.Storage().OID != typ.OID {
+					return pgerror.New(pgerror.DatatypeMismatch, "attribute %d of type record has wrong type", i+1).
+						WithDetail("Table has type %s, but query expects %s.", t.OID.Name(), typ.OID.Name())
+				}
+				r.AppendField(out, i)
+				return nil
+			}),
 		}
 	})
 	return &Call{Fn: fn, Args: []Expr{e}, Typ: typ, Pos: pos}
+}
+
+// FieldOfRow is the field that a call takes from a row, nil if it does no such thing.
+func FieldOfRow(c *Call) Expr {
+	if c.Fn.Field == 0 {
+		return nil
+	}
+	if r, ok := c.Args[0].(*Row); ok && c.Fn.Field <= len(r.Fields) && r.Fields[c.Fn.Field-1].Type().Storage().OID == c.Typ.OID {
+		return r.Fields[c.Fn.Field-1]
+	}
+	return nil
+}
+
+// similarRecord is a record that is compared with another: an error where they
+// cannot be compared. The types of their fields are equal where the modifiers of
+// the types of the records are, which the planner sees to.
+func similarRecord(l, r Expr) Expr {
+	lt, rt := l.Type(), r.Type()
+	if lt.OID != types.OIDRecord && rt.OID != types.OIDRecord || !isRecord(lt) || !isRecord(rt) || lt == rt && lt.Mod >= 0 || sameRows(l, r) {
+		return r
+	}
+	fn := makeOnce(fnKey("similar", lt.OID, rt.OID), func() *Function {
+		return &Function{
+			Name: "similar", Args: []types.Type{types.Of(lt.OID), types.Of(rt.OID)}, Ret: types.Of(rt.OID), Strict: true, Internal: true, Consts: ScalarConsts,
+			Eval: RowKernel(func(_ *Eval, a Args, row int, out *columnar.Builder) *pgerror.Error {
+				if err := types.SimilarRecords(a.Bytes(0, row), a.Bytes(1, row)); err != nil {
+					return err
+				}
+				out.Bytes(a.Bytes(1, row))
+				return nil
+			}),
+		}
+	})
+	return &Call{Fn: fn, Args: []Expr{l, r}, Typ: rt}
+}
+
+func isRecord(t types.Type) bool { return t.OID == types.OIDRecord || t.OID.IsComposite() }
+
+// sameRows reports whether two rows have fields of the same types.
+func sameRows(l, r Expr) bool {
+	a, ok1 := l.(*Row)
+	b, ok2 := r.(*Row)
+	if !ok1 || !ok2 || len(a.Fields) != len(b.Fields) {
+		return false
+	}
+	for i, f := range a.Fields {
+		if f.Type().OID != b.Fields[i].Type().OID || isRecord(f.Type()) && !sameRows(f, b.Fields[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // enumBound is enum_first or enum_last: of the type of the argument, whatever

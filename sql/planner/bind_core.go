@@ -32,9 +32,8 @@ type binder struct {
 	inView int             // nesting of views being bound
 	depth  int             // nesting of expressions and queries
 	// refs tells where columns were named, for the errors of grouping.
-	refs map[expr.Expr]columnUse
-	// composites are the columns whose fields are columns too.
-	composites map[expr.Expr]match
+	refs   map[expr.Expr]columnUse
+	shapes shapes // of the records in it
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
 	// linkNames are the names of the columns of scalar subqueries.
@@ -121,9 +120,8 @@ func newBinder(ctx *Context, text string, base int) *binder {
 		rowIDs: map[plan.ObjectID]*sharedRel{},
 		refs:   map[expr.Expr]columnUse{},
 
-		composites: map[expr.Expr]match{},
-		recursing:  map[int]bool{},
-		linkNames:  map[*pg.SubLink]string{},
+		recursing: map[int]bool{},
+		linkNames: map[*pg.SubLink]string{},
 	}
 }
 
@@ -194,7 +192,7 @@ func (b *binder) finishRel(rel plan.Rel) (plan.Rel, error) {
 }
 
 func (b *binder) resultColumns(q *boundQuery) []ResultColumn {
-	cols := q.rel.Columns()
+	cols := plainRecords(q.rel.Columns())
 	out := make([]ResultColumn, len(q.cols))
 	for i, c := range q.cols {
 		out[i] = ResultColumn{Column: cols[i], TableOID: c.tableOID, AttrNum: c.attNum}

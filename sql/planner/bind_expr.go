@@ -500,50 +500,6 @@ func (x exprBinder) subscript(ix *pg.A_Indices) (expr.Subscript, error) {
 	return s, err
 }
 
-// fieldOf is a field of a row value.
-func (b *binder) fieldOf(e expr.Expr, field string, pos int) (expr.Expr, error) {
-	if m, ok := b.composites[e]; ok {
-		for i := range m.col.fields {
-			if f := &m.col.fields[i]; f.name == field {
-				if m.depth == 0 {
-					return &expr.Column{Index: f.index, Typ: f.typ, Name: field, Pos: pos}, nil
-				}
-				return &expr.OuterColumn{Depth: m.depth, Index: f.index, Typ: f.typ, Name: field, Pos: pos}, nil
-			}
-		}
-	}
-	if r, ok := e.(*expr.Row); ok && !r.Typ.OID.IsComposite() {
-		for i, n := range r.Names {
-			if n == field {
-				return r.Fields[i], nil
-			}
-		}
-		if i, err := strconv.Atoi(trimF(field)); err == nil && i >= 1 && i <= len(r.Fields) && r.Names == nil && field == "f"+strconv.Itoa(i) {
-			return r.Fields[i-1], nil
-		}
-		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
-	}
-	if fields := e.Type().OID.Fields(); fields != nil {
-		for i, f := range fields {
-			if f.Name == field {
-				return expr.NewField(e, i, pos), nil
-			}
-		}
-		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" not found in data type %s", field, e.Type()).At(pos)
-	}
-	if e.Type().OID == types.OIDRecord {
-		return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", field).At(pos)
-	}
-	return nil, pgerror.New(pgerror.WrongObjectType, "column notation .%s applied to type %s, which is not a composite type", field, e.Type()).At(pos)
-}
-
-func trimF(s string) string {
-	if len(s) > 1 && s[0] == 'f' {
-		return s[1:]
-	}
-	return ""
-}
-
 // collate accepts the collations that are the order of bytes.
 func (x exprBinder) collate(c *pg.CollateClause) (expr.Expr, error) {
 	e, err := x.expr(c.Arg)
@@ -674,7 +630,9 @@ func (x exprBinder) arraySubquery(q *boundQuery, pos int) (expr.Expr, error) {
 		if typ.OID.Array() == 0 {
 			return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", typ).At(pos)
 		}
-		typ = typ.ArrayType()
+		typ = arrayType(typ)
+	} else {
+		typ = types.Of(typ.OID)
 	}
 	rel := q.collection()
 	if len(q.order) > 0 {
@@ -687,9 +645,9 @@ func (x exprBinder) arraySubquery(q *boundQuery, pos int) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return orderedArray(rel, q.order, fn, types.Of(typ.OID), pos)
+		return orderedArray(rel, q.order, fn, typ, pos)
 	}
-	return &expr.Subquery{Kind: expr.SubqueryArray, Rel: rel, Typ: types.Of(typ.OID), Pos: pos}, nil
+	return &expr.Subquery{Kind: expr.SubqueryArray, Rel: rel, Typ: typ, Pos: pos}, nil
 }
 
 // orderedArray is the array of an ordered subquery: an ordered array_agg, or
@@ -715,8 +673,8 @@ func (x exprBinder) comparedSubquery(s *pg.SubLink, rel plan.Rel, pos int) (expr
 		op = s.OperName[len(s.OperName)-1].GetString_().GetSval()
 	}
 	lefts := []expr.Expr{left}
-	if r, ok := left.(*expr.Row); ok {
-		lefts = r.Fields
+	if isRow(left) {
+		lefts = left.(*expr.Row).Fields
 	}
 	cols := rel.Columns()
 	switch {

@@ -386,7 +386,6 @@ func (q *boundQuery) entry(name string) *entry {
 	for i, c := range q.cols {
 		e.columns = append(e.columns, entryColumn{
 			name: c.name, index: i, typ: cols[i].Type, tableOID: c.tableOID, attNum: c.attNum,
-			fields: append([]entryColumn(nil), c.fields...),
 		})
 	}
 	return e

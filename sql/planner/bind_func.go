@@ -244,6 +244,7 @@ func (x exprBinder) aggregateOver(f *pg.FuncCall, name string, args []expr.Expr,
 	if call.Fn, call.Args, call.Typ, err = expr.ResolveAggregate(resolved, args, opts); err != nil {
 		return nil, err
 	}
+	call.Typ = x.shapedResult(call.Typ, call.Args)
 	if name == "map_agg" {
 		if call.Args, call.Typ, err = expr.MapAggregate(call.Args, pos); err != nil {
 			return nil, err

@@ -88,39 +88,54 @@ func (x exprBinder) operand(n *pg.Node) (expr.Expr, error) {
 	return &expr.Row{Fields: fields, Typ: types.Record}, nil
 }
 
+// isRow reports whether an operand is a list of fields. The whole row of a
+// relation is a record, whose comparisons take NULLs for equal.
 func isRow(e expr.Expr) bool {
-	_, ok := e.(*expr.Row)
-	return ok
+	r, ok := e.(*expr.Row)
+	return ok && r.Names == nil && r.Typ.OID == types.OIDRecord
 }
 
 // asValue makes a record of a list of fields that is not compared to another.
 func asValue(e expr.Expr) expr.Expr {
-	if r, ok := e.(*expr.Row); ok && r.Names == nil {
-		return expr.NewRow(r.Fields)
+	if isRow(e) {
+		return expr.NewRow(e.(*expr.Row).Fields)
 	}
 	return e
 }
 
 // operator applies an operator; rows are compared field by field.
 func (x exprBinder) operator(op string, left, right expr.Expr, pos int) (expr.Expr, error) {
-	l, lok := left.(*expr.Row)
-	r, rok := right.(*expr.Row)
-	if lok && rok {
-		return x.compareRows(op, l.Fields, r.Fields, pos)
+	if isRow(left) && isRow(right) {
+		return x.compareRows(op, left.(*expr.Row).Fields, right.(*expr.Row).Fields, pos)
 	}
+	return x.valueOperator(op, left, right, pos)
+}
+
+// valueOperator applies an operator to two values, which may be records.
+func (x exprBinder) valueOperator(op string, left, right expr.Expr, pos int) (expr.Expr, error) {
+	left, right = record(left), record(right)
 	if e, ok, err := expr.NewMapOp(op, left, right, pos); ok {
 		return e, err
 	}
 	return expr.NewOp(op, left, right, pos)
 }
 
+// record is a row constructor as the record that it makes.
+func record(e expr.Expr) expr.Expr {
+	if !isRow(e) {
+		return e
+	}
+	row := *e.(*expr.Row)
+	row.Names = make([]string, len(row.Fields))
+	return &row
+}
+
 // distinct binds IS [NOT] DISTINCT FROM, of rows field by field.
 func (x exprBinder) distinct(left, right expr.Expr, not bool, pos int) (expr.Expr, error) {
-	l, lok := left.(*expr.Row)
-	r, rok := right.(*expr.Row)
-	if !lok || !rok {
+	if !isRow(left) || !isRow(right) {
 		return expr.NewDistinct(left, right, not, pos)
 	}
+	l, r := left.(*expr.Row), right.(*expr.Row)
 	if len(l.Fields) != len(r.Fields) {
 		return nil, pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
 	}
@@ -144,7 +159,7 @@ func (x exprBinder) compareRows(op string, l, r []expr.Expr, pos int) (expr.Expr
 		return nil, pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
 	}
 	if len(l) == 1 {
-		return x.operator(op, l[0], r[0], pos)
+		return x.valueOperator(op, l[0], r[0], pos)
 	}
 	if len(l) == 0 {
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot compare rows of zero length").At(pos)
@@ -154,7 +169,7 @@ func (x exprBinder) compareRows(op string, l, r []expr.Expr, pos int) (expr.Expr
 		parts := make([]expr.Expr, len(l))
 		for i := range l {
 			var err error
-			if parts[i], err = x.operator(op, l[i], r[i], pos); err != nil {
+			if parts[i], err = x.valueOperator(op, l[i], r[i], pos); err != nil {
 				return nil, err
 			}
 		}
@@ -171,20 +186,20 @@ func (x exprBinder) lexicographic(op string, l, r []expr.Expr, pos int) (expr.Ex
 	last := len(l) - 1
 	for i := range last {
 		// What cannot be compared is an error of the operator as written.
-		if _, err := x.operator(op, l[i], r[i], pos); err != nil {
+		if _, err := x.valueOperator(op, l[i], r[i], pos); err != nil {
 			return nil, err
 		}
 	}
-	out, err := x.operator(op, l[last], r[last], pos)
+	out, err := x.valueOperator(op, l[last], r[last], pos)
 	if err != nil {
 		return nil, err
 	}
 	for i := last - 1; i >= 0; i-- {
-		less, err := x.operator(op[:1], l[i], r[i], pos)
+		less, err := x.valueOperator(op[:1], l[i], r[i], pos)
 		if err != nil {
 			return nil, err
 		}
-		eq, err := x.operator("=", l[i], r[i], pos)
+		eq, err := x.valueOperator("=", l[i], r[i], pos)
 		if err != nil {
 			return nil, err
 		}

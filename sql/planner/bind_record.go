@@ -31,12 +31,12 @@ func (x exprBinder) needDefinitions(call *pg.FuncCall) error {
 }
 
 // expand makes columns of the fields of a function's one composite value.
-func (c *tableCall) expand() {
+func (b *binder) expand(c *tableCall) {
 	if len(c.cols) != 1 || c.fields != nil {
 		return
 	}
 	typ := c.cols[0].Type
-	fields := typ.OID.Fields()
+	fields := b.shapeOf(&expr.Column{Typ: typ})
 	if fields == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (c *tableCall) expand() {
 	c.fields = func(elem expr.Expr) ([]expr.Expr, error) {
 		out := make([]expr.Expr, len(fields))
 		for i := range fields {
-			out[i] = expr.NewField(elem, i, 0)
+			out[i] = field(elem, fields, i, 0)
 		}
 		return out, nil
 	}
@@ -66,7 +66,7 @@ func (x exprBinder) populated(c *tableCall, call *pg.FuncCall, name string) erro
 		return err
 	}
 	rec := &tableCall{cols: []plan.Column{{Name: name, Type: typ}}}
-	rec.expand()
+	x.expand(rec)
 	c.raw, c.cols = doc, rec.cols
 	c.fields = func(elem expr.Expr) ([]expr.Expr, error) {
 		e, err := expr.NewPopulated(name, base, elem, pos)

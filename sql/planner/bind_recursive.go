@@ -256,7 +256,7 @@ func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStm
 			first.cols = append(first.cols[:len(first.cols):len(first.cols)], outputColumn{name: track.cols[i].Name})
 		}
 	}
-	u, err := combineSets(plan.Union, q.All, "UNION", first, step)
+	u, err := b.combineSets(plan.Union, q.All, "UNION", first, step)
 	if err != nil {
 		return nil, err
 	}

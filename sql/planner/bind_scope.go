@@ -20,6 +20,8 @@ type entry struct {
 	// relVisible: its name can qualify columns. colsVisible: its columns can be
 	// named without qualification (those that are not merged away by USING).
 	relVisible, colsVisible bool
+	// value says that it is a function with one value: the whole row is that.
+	value bool
 }
 
 // entryColumn is a column of an entry.
@@ -34,8 +36,6 @@ type entryColumn struct {
 	// table and number tell the column of a table that it is.
 	tableOID uint32
 	attNum   int16
-	// fields are the fields of a column that is a row, as columns.
-	fields []entryColumn
 }
 
 // scope is one level of names: the row that expressions of a query level (or
@@ -303,9 +303,6 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 		table = m.col.table
 	}
 	b.refs[x] = columnUse{pos: pos, table: table, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum}
-	if m.col.fields != nil {
-		b.composites[x] = m
-	}
 	return x
 }
 
@@ -323,10 +320,10 @@ func (b *binder) wholeRow(s *scope, e *entry, depth, pos int) expr.Expr {
 			names = append(names, c.name)
 		}
 	}
-	if len(fields) == 1 && e.object == nil && e.columns[0].name == e.name {
+	if len(fields) == 1 && e.value {
 		return fields[0]
 	}
-	return expr.NewNamedRow(fields, names)
+	return b.withShape(expr.NewNamedRow(fields, names))
 }
 
 // wholeRowStar is `t.*` inside of an expression: the whole row.
@@ -549,9 +546,6 @@ func shift(es []*entry, n int) {
 	for _, e := range es {
 		for i := range e.columns {
 			e.columns[i].index += n
-			for j := range e.columns[i].fields {
-				e.columns[i].fields[j].index += n
-			}
 		}
 	}
 }

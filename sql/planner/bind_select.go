@@ -39,8 +39,6 @@ type outputColumn struct {
 	tableOID uint32
 	attNum   int16
 	pos      int // of the expression in the select list
-	// fields are, for a row value, the columns of rel that are its fields.
-	fields []entryColumn
 }
 
 // collection is the query as an unordered collection of its visible columns.
@@ -53,15 +51,10 @@ func (q *boundQuery) collection() plan.Rel {
 }
 
 // wideCollection is the collection with the columns after the visible ones, if
-// there are fields of row values among them, or ordered says that those to
-// order by are wanted.
+// ordered says that those to order by are wanted.
 func (q *boundQuery) wideCollection(ordered bool) plan.Rel {
-	wide := ordered && q.order != nil
-	for _, c := range q.cols {
-		wide = wide || c.fields != nil
-	}
 	switch {
-	case !wide:
+	case !ordered || q.order == nil:
 		return q.collection()
 	case q.limit != nil || q.offset != nil:
 		return &plan.TopK{Input: q.rel, Order: q.order, Limit: q.limit, Offset: q.offset, WithTies: q.ties}
@@ -607,14 +600,14 @@ func (sel *selectState) finish() (*boundQuery, error) {
 				continue
 			}
 			at[i] = len(p.Exprs)
-			p.Exprs = append(p.Exprs, it.expr)
-			p.Cols = append(p.Cols, plan.Column{Name: it.name, Type: it.expr.Type(), NotNull: neverNullIn(it.expr, in)})
+			e := sel.withShape(it.expr)
+			p.Exprs = append(p.Exprs, e)
+			p.Cols = append(p.Cols, plan.Column{Name: it.name, Type: e.Type(), NotNull: neverNullIn(e, in)})
 			if !junk {
 				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum, pos: it.pos})
 			}
 		}
 	}
-	sel.addFields(q, p)
 	q.rel = p
 	for _, o := range sel.order {
 		q.order = append(q.order, plan.SortKey{Col: at[o.item], Desc: o.desc, NullsFirst: o.nullsFirst})
@@ -630,22 +623,6 @@ func (sel *selectState) finish() (*boundQuery, error) {
 		q.rel = &plan.Distinct{Input: p}
 	}
 	return q, sel.limits(q, sel.stmt)
-}
-
-// addFields adds the fields of row values as further columns, for a query
-// around this one that selects them.
-func (sel *selectState) addFields(q *boundQuery, p *plan.Project) {
-	for i := range q.cols {
-		row, ok := p.Exprs[i].(*expr.Row)
-		if !ok || row.Names == nil {
-			continue
-		}
-		for k, f := range row.Fields {
-			q.cols[i].fields = append(q.cols[i].fields, entryColumn{name: row.Names[k], index: len(p.Exprs), typ: f.Type()})
-			p.Exprs = append(p.Exprs, f)
-			p.Cols = append(p.Cols, plan.Column{Name: row.Names[k], Type: f.Type()})
-		}
-	}
 }
 
 // neverNullIn reports whether an expression over the columns in is never NULL.

@@ -72,7 +72,7 @@ func (b *binder) setOpTree(s *pg.SelectStmt, parent *scope, ctes *cteScope, root
 		return nil, pgerror.New(pgerror.SyntaxError, "each %s query must have the same number of columns", name).
 			At(b.pos(firstTargetLocation(s.Rarg)))
 	}
-	return combineSets(kind, s.All, name, l, r)
+	return b.combineSets(kind, s.All, name, l, r)
 }
 
 // corresponding leaves the columns of two queries that have the same names: all
@@ -137,7 +137,7 @@ func firstTargetLocation(s *pg.SelectStmt) int32 {
 
 // combineSets makes a set operation of two queries whose columns get their
 // common types.
-func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (*boundQuery, error) {
+func (b *binder) combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (*boundQuery, error) {
 	n := len(l.cols)
 	for i := range n {
 		pair := []expr.Expr{outputExpr(l, i), outputExpr(r, i)}
@@ -162,7 +162,7 @@ func combineSets(kind plan.SetOpKind, all bool, name string, l, r *boundQuery) (
 	lc, rc := l.rel.Columns(), r.rel.Columns()
 	for i := range n {
 		c := plan.Column{Name: l.cols[i].name, Type: lc[i].Type, NotNull: lc[i].NotNull && (rc[i].NotNull || kind != plan.Union)}
-		if lc[i].Type != rc[i].Type {
+		if lc[i].Type != rc[i].Type && !b.sameShape(lc[i].Type, rc[i].Type) {
 			c.Type.Mod = -1
 		}
 		op.Cols = append(op.Cols, c)
@@ -336,6 +336,9 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*bound
 			if rows[i][c], err = expr.Coerce(rows[i][c], typ, expr.CastImplicit, expr.PosOf(rows[i][c])); err != nil {
 				return nil, err
 			}
+		}
+		if plainRecord(typ) == types.Record {
+			typ.Mod = b.oneShape(column)
 		}
 		cols[c] = plan.Column{Name: "column" + itoa(c+1), Type: typ}
 		q.cols = append(q.cols, outputColumn{name: cols[c].Name})

@@ -359,7 +359,7 @@ func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (ex
 	asRecord := rowResult(fn)
 	body := bq.wideCollection(fn.Set)
 	if asRecord {
-		body = packed(body, len(bq.cols))
+		body = x.packed(body, len(bq.cols), fn)
 	} else if !fn.Set {
 		body = bq.collection()
 	}
@@ -394,22 +394,29 @@ func rowResult(fn *catalog.Function) bool {
 }
 
 // packed puts the first n columns of a relation into one, a record.
-func packed(rel plan.Rel, n int) plan.Rel {
+func (b *binder) packed(rel plan.Rel, n int, fn *catalog.Function) plan.Rel {
 	refs, cols := plan.Refs(rel.Columns()), rel.Columns()
 	names := make([]string, n)
 	for i := range names {
 		names[i] = cols[i].Name
+		if fn.Table != nil {
+			names[i] = fn.Table[i].Name
+		}
 	}
-	p := &plan.Project{Input: rel, Exprs: []expr.Expr{expr.NewNamedRow(refs[:n], names)}, Cols: []plan.Column{{Name: "row", Type: types.Record}}}
+	row := b.withShape(expr.NewNamedRow(refs[:n], names))
+	p := &plan.Project{Input: rel, Exprs: []expr.Expr{row}, Cols: []plan.Column{{Name: "row", Type: types.Record}}}
+	if fn.Table != nil { // else PostgreSQL does not know the fields
+		p.Cols[0].Type = b.shaped(row)
+	}
 	p.Exprs, p.Cols = append(p.Exprs, refs...), append(p.Cols, cols...)
 	return p
 }
 
 // arrayOver is the array of the first column of a function's rows, in their order.
 func (x exprBinder) arrayOver(rel plan.Rel, bq *boundQuery, shifted bool, pos int) (expr.Expr, error) {
-	typ := rel.Columns()[0].Type.ArrayType()
+	typ := arrayType(rel.Columns()[0].Type)
 	if bq.order == nil {
-		return &expr.Subquery{Kind: expr.SubqueryArray, Rel: firstColumns(rel, 1), Typ: types.Of(typ.OID), Pos: pos}, nil
+		return &expr.Subquery{Kind: expr.SubqueryArray, Rel: firstColumns(rel, 1), Typ: typ, Pos: pos}, nil
 	}
 	order := slices.Clone(bq.order)
 	if shifted {
@@ -421,28 +428,7 @@ func (x exprBinder) arrayOver(rel plan.Rel, bq *boundQuery, shifted bool, pos in
 	if err != nil {
 		return nil, err
 	}
-	return orderedArray(rel, order, fn, types.Of(typ.OID), pos)
-}
-
-// userFields is a call of a function of the catalog that gives a record, as a
-// row of its columns; nil for other calls.
-func (x exprBinder) userFields(f *pg.FuncCall) (*expr.Row, error) {
-	if f == nil {
-		return nil, nil
-	}
-	o, args, err := x.userCall(f)
-	if o == nil || err != nil || !rowResult(o.Function) || o.Function.Table == nil {
-		return nil, err
-	}
-	e, err := x.userScalar(o, args, x.pos(f.Location))
-	if err != nil {
-		return nil, err
-	}
-	fields, names := make([]expr.Expr, len(o.Function.Table)), make([]string, len(o.Function.Table))
-	for i, a := range o.Function.Table {
-		fields[i], names[i] = expr.NewRecordField(e, i, types.Of(a.Type.OID), 0), a.Name
-	}
-	return expr.NewNamedRow(fields, names).(*expr.Row), nil
+	return orderedArray(rel, order, fn, typ, pos)
 }
 
 // anyNull tests whether one of the arguments is NULL.
@@ -549,6 +535,7 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 		rel = &plan.Join{Kind: plan.JoinLeft, Left: unit(), Right: rel}
 	}
 	e := newEntry(o.Name, rel.Columns()[:n])
+	e.value = n == 1 && !rowResult(o.Function)
 	if err := e.rename(fn.Alias, 0); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"strconv"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/sql/expr"
@@ -90,6 +88,9 @@ func resolveSet(name string, args []expr.Expr, opts expr.CallOptions) (*expr.Tab
 	cols := make([]plan.Column, len(typs))
 	for i, t := range typs {
 		cols[i] = plan.Column{Name: name, Type: t}
+		if t.OID == types.OIDRecord && len(args) > 0 && args[0].Type().OID == types.OIDRecordArray {
+			cols[i].Type = args[0].Type().ElemType() // the records of an array, with their shape
+		}
 		if i < len(fn.Names) && fn.Names[i] != "" {
 			cols[i].Name = fn.Names[i]
 		}
@@ -104,11 +105,8 @@ func (x exprBinder) fieldOfCall(in *pg.A_Indirection) (e expr.Expr, done int, er
 	if f == nil || len(in.Indirection) == 0 || in.Indirection[0].GetString_() == nil {
 		return nil, 0, nil
 	}
-	if row, err := x.userFields(f); row != nil || err != nil {
-		if err == nil {
-			e, err = x.fieldOf(row, in.Indirection[0].GetString_().Sval, x.pos(f.Location))
-		}
-		return e, 1, err
+	if x.userFunctions(listNames(f.Funcname)) != nil {
+		return nil, 0, nil
 	}
 	name, err := x.funcName(f)
 	if err != nil {
@@ -153,44 +151,22 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 		part := &pg.A_Indirection{Arg: in.Arg, Indirection: in.Indirection[:last]}
 		arg = &pg.Node{Node: &pg.Node_AIndirection{AIndirection: part}}
 	}
-	var e expr.Expr
-	row, err := x.userFields(arg.GetFuncCall())
-	if row != nil {
-		e = row
-	} else if err == nil {
-		e, err = x.expr(arg)
-	}
+	e, err := x.expr(arg)
 	if err != nil {
 		return nil, err
 	}
-	if fields := e.Type().OID.Fields(); fields != nil {
-		var out []selectItem
-		for i, f := range fields {
-			out = append(out, selectItem{expr: expr.NewField(e, i, 0), name: f.Name})
-		}
-		return out, nil
-	}
-	row, ok := e.(*expr.Row)
-	if ok && row.Names == nil {
-		row = unnamedFields(row)
-	}
-	if !ok {
+	fields := x.shapeOf(e)
+	switch {
+	case fields == nil && e.Type().OID == types.OIDRecord:
+		return nil, pgerror.New(pgerror.WrongObjectType, "record type has not been registered")
+	case fields == nil:
 		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", e.Type()).At(x.pos(nodeLocation(in.Arg)))
 	}
-	var out []selectItem
-	for i, f := range row.Fields {
-		out = append(out, selectItem{expr: f, name: row.Names[i]})
+	out := make([]selectItem, len(fields))
+	for i, f := range fields {
+		out[i] = selectItem{expr: field(e, fields, i, 0), name: f.Name}
 	}
 	return out, nil
-}
-
-// unnamedFields is a row whose fields are called f1, f2, …
-func unnamedFields(r *expr.Row) *expr.Row {
-	out := *r
-	for i := range r.Fields {
-		out.Names = append(out.Names, "f"+strconv.Itoa(i+1))
-	}
-	return &out
 }
 
 // flatMap makes the nodes of the set-returning functions in the expressions:
@@ -437,6 +413,7 @@ func functionEntry(cols []plan.Column, c *tableCall, fn *pg.RangeFunction) (*ent
 		} else if len(c.cols) > 0 {
 			e.name = c.cols[0].Name
 		}
+		e.value = len(c.cols) == 1 && c.fields == nil && !fn.Ordinality
 		named := c.set != nil && len(c.set.Names) > 0 && c.set.Names[0] != "" && c.set.Names[0] != c.set.Name
 		if fn.Alias != nil && len(c.cols) == 1 && c.fields == nil && !named {
 			e.columns[0].name = fn.Alias.Aliasname
@@ -480,7 +457,7 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 			return nil, x.needDefinitions(call)
 		}
 		c := &tableCall{call: e, cols: []plan.Column{{Name: name, Type: e.Type()}}}
-		c.expand()
+		x.expand(c)
 		return c, nil
 	}
 	args, names, err := x.args(call)
@@ -498,7 +475,7 @@ func (x exprBinder) tableCall(item []*pg.Node, fn *pg.RangeFunction) (*tableCall
 	case populateRecord:
 		return c, x.populated(c, call, name)
 	}
-	c.expand()
+	x.expand(c)
 	return c, nil
 }
 

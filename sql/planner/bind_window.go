@@ -352,6 +352,7 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 			call.Filter = alsoPresent(call.Filter, call.Args[0])
 		}
 	}
+	call.Typ = x.shapedResult(call.Typ, call.Args)
 	for _, a := range append(call.Args[:len(call.Args):len(call.Args)], call.Filter) {
 		if i := placeholderIn(a, windowBase, srfBase); i >= 0 {
 			return nil, pgerror.New(pgerror.WindowingError, "window function calls cannot be nested").At(sel.windows[i-windowBase].call.Pos)

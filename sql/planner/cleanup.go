@@ -143,19 +143,52 @@ func isIdentity(r *plan.Project) bool {
 // fusable reports whether the expressions of in may be put into those of r.
 func fusable(r, in *plan.Project) bool {
 	uses := make([]int, len(in.Exprs))
+	fields := map[expr.Expr]int{}
 	for _, e := range r.Exprs {
-		expr.Columns(e, func(c *expr.Column) { uses[c.Index]++ })
+		expr.Walk(e, func(e expr.Expr) bool {
+			switch e := e.(type) {
+			case *expr.Column:
+				uses[e.Index]++
+			case *expr.Call:
+				if f := fieldBelow(e, in); f != nil {
+					fields[f]++
+					return false
+				}
+			}
+			return true
+		})
 	}
 	for i, e := range in.Exprs {
-		switch e.(type) {
-		case *expr.Column, *expr.Const, *expr.Param:
-			continue
+		if uses[i] > 1 && !isFree(e) || expr.VolatilityOf(e) == expr.Volatile {
+			return false
 		}
-		if uses[i] > 1 || expr.VolatilityOf(e) == expr.Volatile {
+	}
+	for f, n := range fields {
+		if n > 1 && !isFree(f) {
 			return false
 		}
 	}
 	return true
+}
+
+func isFree(e expr.Expr) bool {
+	switch e.(type) {
+	case *expr.Column, *expr.Const, *expr.Param:
+		return true
+	}
+	return false
+}
+
+// fieldBelow is the field of a row that the projection below makes, if a call takes one.
+func fieldBelow(e *expr.Call, in *plan.Project) expr.Expr {
+	if e.Fn.Field == 0 {
+		return nil
+	}
+	c, ok := e.Args[0].(*expr.Column)
+	if !ok {
+		return nil
+	}
+	return expr.FieldOfRow(&expr.Call{Fn: e.Fn, Args: []expr.Expr{in.Exprs[c.Index]}, Typ: e.Typ})
 }
 
 // foldProject is a projection of one row of constants, if all it computes is

@@ -323,9 +323,20 @@ func (s *simplifier) caseExpr(e *expr.Case) expr.Expr {
 	return c.Else
 }
 
+// FieldOfRow: what is taken from a row that is put together there is the field itself.
+//
+//	(ROW(a, b)).f2  →  b
+func (s *simplifier) call(e *expr.Call) expr.Expr {
+	if f := expr.FieldOfRow(e); f != nil && s.o.on("FieldOfRow") {
+		s.o.fire("FieldOfRow")
+		return f
+	}
+	return s.same(e)
+}
+
 // SimplifyIdentity: *= between values that are never NULL is =, where equality
 // is identity; *= NULL is IS NULL.
-func (s *simplifier) call(e *expr.Call) expr.Expr {
+func (s *simplifier) same(e *expr.Call) expr.Expr {
 	l, r, ok := plan.IsSame(e)
 	if !ok || !s.o.on("SimplifyIdentity") {
 		return e

@@ -7,6 +7,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/textsearch"
 )
 
@@ -156,11 +157,38 @@ func compareRecords(x, y []byte) int {
 		case bn:
 			return -1
 		}
-		if c := compareDatum(a.Type(i), a.datum(i), b.datum(i)); c != 0 {
+		t := a.Type(i)
+		if u := b.Type(i); t != u { // not comparable, but in some order
+			if c := cmp.Compare(t.OID, u.OID); t.Kind() != u.Kind() {
+				return c
+			}
+		}
+		if c := compareDatum(t, a.datum(i), b.datum(i)); c != 0 {
 			return c
 		}
 	}
 	return cmp.Compare(a.N, b.N)
+}
+
+// SimilarRecords checks that two records can be compared as far as that goes:
+// fields up to the first that differs have the same types, and if none differs
+// there are as many.
+func SimilarRecords(x, y []byte) *pgerror.Error {
+	a, b := ReadRecord(x), ReadRecord(y)
+	for i := range min(a.N, b.N) {
+		if t, u := a.Type(i).Storage(), b.Type(i).Storage(); t.OID != u.OID {
+			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", a.Type(i).OID.Name(), b.Type(i).OID.Name(), i+1)
+		}
+		if an, bn := a.Null(i), b.Null(i); an && bn {
+			continue
+		} else if an || bn || compareDatum(a.Type(i), a.datum(i), b.datum(i)) != 0 {
+			return nil
+		}
+	}
+	if a.N != b.N {
+		return pgerror.New(pgerror.DatatypeMismatch, "cannot compare record types with different numbers of columns")
+	}
+	return nil
 }
 
 // jsonRank is the order of kinds: null, string, number, boolean, array, object.
