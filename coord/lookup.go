@@ -71,7 +71,7 @@ func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool) bool {
 	}
 	keys, n, ok := r.lookupKeys(l)
 	switch {
-	case !ok:
+	case !ok || n > scanFrom && n > sn.Len()/8:
 		sn.ScanConsolidated(pass)
 	case n > 0:
 		if encoded {
@@ -82,44 +82,80 @@ func (r *reader) lookup(l *plan.Lookup, give func(*dataflow.Delta) bool) bool {
 	return more
 }
 
+const (
+	// scanFrom is how many keys are looked up however few rows there are.
+	scanFrom = 16
+	// maxKeys bounds how many keys are looked up.
+	maxKeys = 1 << 16
+)
+
 // lookupKeys evaluates the keys of a lookup, n of them, without those that have a
-// NULL. ok is false if that fails: the filter will tell, if there is a row.
+// NULL. ok is false if that fails, and the filter will tell, if there is a row; or if
+// there are too many.
 func (r *reader) lookupKeys(l *plan.Lookup) (keys []*columnar.Vec, n int, ok bool) {
 	var bs []*columnar.Builder
-	for _, vals := range l.Values {
-		key, null, ok := r.values(vals)
-		if !ok {
-			return nil, 0, false
-		}
-		if null {
-			continue
-		}
+	ok = r.eachKey(l, func(key []keyPart) bool {
 		for i, v := range key {
 			if n == 0 {
-				bs = append(bs, columnar.NewBuilder(v.Kind(), len(l.Values)))
+				bs = append(bs, columnar.NewBuilder(v.vals.Kind(), len(l.Values)))
 			}
-			bs[i].AppendFrom(v, 0)
+			bs[i].AppendFrom(v.vals, v.at)
 		}
 		n++
-	}
+		return n <= maxKeys
+	})
 	for _, b := range bs {
 		keys = append(keys, b.Build())
 	}
-	return keys, n, true
+	return keys, n, ok
 }
 
-// values evaluates expressions without columns.
-func (r *reader) values(es []expr.Expr) (out []*columnar.Vec, null, ok bool) {
-	out = make([]*columnar.Vec, len(es))
-	for i, e := range es {
-		c, err := expr.EvalConst(e, r.ctx)
-		if err != nil {
-			return nil, false, false
+// keyPart is a value of a part of a key, one of a vector.
+type keyPart struct {
+	vals *columnar.Vec
+	at   int
+}
+
+// eachKey evaluates the keys of a lookup. Those that have a NULL are left out. ok is
+// false if a value fails, or f does not go on.
+func (r *reader) eachKey(l *plan.Lookup, f func(key []keyPart) bool) (ok bool) {
+	for _, es := range l.Values {
+		parts := make([]keyPart, len(es))
+		none := false
+		for i, e := range es {
+			var err error
+			if parts[i].vals, err = r.keyValues(e); err != nil {
+				return false
+			}
+			none = none || parts[i].vals.Len() == 0 || parts[i].vals.Null(0)
 		}
-		out[i] = c.Val
-		null = null || c.Val.Null(0)
+		for more := !none; more; {
+			if !f(parts) {
+				return false
+			}
+			more = false
+			for i := len(parts) - 1; i >= 0 && !more; i-- { // the next combination
+				p := &parts[i]
+				p.at++
+				if more = p.at < p.vals.Len(); !more {
+					p.at = 0
+				}
+			}
+		}
 	}
-	return out, null, true
+	return true
+}
+
+// keyValues are the values that an expression of a lookup stands for.
+func (r *reader) keyValues(e expr.Expr) (*columnar.Vec, error) {
+	if _, ok := expr.AnyArray(e); ok {
+		return expr.AnyValues(e, r.ctx)
+	}
+	c, err := expr.EvalConst(e, r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Val, nil
 }
 
 // encodedKeys are keys in their encoded form.
@@ -174,11 +210,11 @@ func (r *reader) ranges(l *plan.Lookup, ts []types.Type) (out []trace.Range, ok 
 		if b == nil {
 			return nil, false, false, true
 		}
-		vals, null, ok := r.values([]expr.Expr{b.Value})
-		if !ok || null {
-			return nil, false, null, ok
+		c, err := expr.EvalConst(b.Value, r.ctx)
+		if err != nil || c.Val.Null(0) {
+			return nil, false, err == nil, err == nil
 		}
-		return types.SortKeyVec(ts[len(l.Values[0])], vals[0]), b.Open, false, true
+		return types.SortKeyVec(ts[len(l.Values[0])], c.Val), b.Open, false, true
 	}
 	var null1, null2, ok1, ok2 bool
 	all.Lower, all.LowerOpen, null1, ok1 = bound(l.Lower)
@@ -186,21 +222,15 @@ func (r *reader) ranges(l *plan.Lookup, ts []types.Type) (out []trace.Range, ok 
 	if !ok1 || !ok2 || null1 || null2 {
 		return nil, ok1 && ok2
 	}
-	for _, vals := range l.Values {
-		key, null, ok := r.values(vals)
-		if !ok {
-			return nil, false
-		}
-		if null {
-			continue
-		}
+	ok = r.eachKey(l, func(key []keyPart) bool {
 		one := all
 		for i, v := range key {
-			one.Equal = append(one.Equal, types.SortKeyVec(ts[i], v))
+			one.Equal = append(one.Equal, types.SortKeyVec(ts[i], v.vals.Slice(v.at, v.at+1)))
 		}
 		out = append(out, one)
-	}
-	return out, true
+		return len(out) <= maxKeys
+	})
+	return out, ok
 }
 
 // InOrder implements render.OrderedReader.

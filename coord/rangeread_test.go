@@ -90,9 +90,18 @@ func (g *ranger) change() string {
 func (g *ranger) cond() string {
 	c := rangeColumns[g.n(len(rangeColumns))]
 	v := func() string { return g.value(c) }
-	switch g.n(12) {
+	switch g.n(14) {
 	case 0, 1:
 		return c + " = " + v()
+	case 11:
+		return fmt.Sprintf("%s = ANY (ARRAY[%s, %s, %s, %s])", c, v(), v(), g.pick("NULL", v()), v())
+	case 12:
+		a, b := "a", "b"
+		if g.n(3) == 0 {
+			a, b = "n", "s"
+		}
+		row := func() string { return "(" + g.value(a) + ", " + g.value(b) + ")" }
+		return fmt.Sprintf("(%s, %s) IN (%s, %s, %s)", a, b, row(), row(), row())
 	case 2, 3:
 		return c + g.pick(" < ", " <= ", " > ", " >= ") + v()
 	case 4:
@@ -261,6 +270,8 @@ func TestRowsRead(t *testing.T) {
 		{"SELECT * FROM t WHERE id BETWEEN 100 AND 119", 20},
 		{"SELECT * FROM t WHERE a = 7 AND b > 30000", 10},
 		{"SELECT * FROM t WHERE a IN (7, 8) AND b > 30000", 20},
+		{"SELECT * FROM t WHERE id = ANY ('{5, 6, 5, NULL, 7000000}')", 2},
+		{"SELECT * FROM t WHERE id = ANY ('{5, 6, 70000000000}'::int8[])", 2},
 		{"SELECT * FROM t WHERE a = 7", 40},
 		{"SELECT * FROM t WHERE c LIKE 'k1234%'", 11},
 		{"SELECT * FROM t WHERE n = 2.50", 1},

@@ -50,6 +50,61 @@ func elements(c *Const) []Expr {
 	return out
 }
 
+// anyElement is the function of AnyOf; it is not evaluated.
+var anyElement = &Function{Name: "ANY", Internal: true, Volatility: Stable}
+
+// AnyOf stands, among the values that are looked up in a key of type t, for each of the
+// elements of an array but NULLs. Integers may be of another width.
+func AnyOf(array Expr, t types.Type) Expr {
+	return &Call{Fn: anyElement, Args: []Expr{array}, Typ: t}
+}
+
+// AnyArray is the array of AnyOf.
+func AnyArray(e Expr) (array Expr, ok bool) {
+	c, ok := e.(*Call)
+	if !ok || c.Fn != anyElement {
+		return nil, false
+	}
+	return c.Args[0], true
+}
+
+// AnyValues are the values that e, made by AnyOf, stands for: those of the array's
+// elements that a key of e's type can have.
+func AnyValues(e Expr, ctx *Context) (*columnar.Vec, error) {
+	kind := e.Type().Kind()
+	c, err := EvalConst(e.(*Call).Args[0], ctx)
+	if err != nil || c.Val.Null(0) {
+		return columnar.NewBuilder(kind, 0).Build(), err
+	}
+	a := types.ReadArray(c.Val.Bytes(0))
+	all := columnar.NewBuilder(a.Kind(), a.N)
+	a.AppendElems(all, 0, a.N)
+	v := all.Build()
+	out := columnar.NewBuilder(kind, a.N)
+	for i := range a.N {
+		switch {
+		case v.Null(i):
+		case v.Kind() == kind:
+			out.AppendFrom(v, i)
+		default:
+			appendInt(out, kind, intAt(v, i))
+		}
+	}
+	return out.Build(), nil
+}
+
+// appendInt appends an integer, if it is one of the kind.
+func appendInt(b *columnar.Builder, kind columnar.Kind, n int64) {
+	switch {
+	case kind == columnar.KindInt64:
+		b.Int64(n)
+	case kind == columnar.KindInt32 && n == int64(int32(n)):
+		b.Int32(int32(n))
+	case kind == columnar.KindInt16 && n == int64(int16(n)):
+		b.Int16(int16(n))
+	}
+}
+
 // arrayOp evaluates ANY and ALL: the operator over all elements of all rows at
 // once, then three-valued OR or AND per row.
 func (x *Eval) arrayOp(n *node, f *frame) *columnar.Vec {

@@ -40,8 +40,8 @@ func withExprs(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Ex
 				case is(r):
 					vals = []expr.Expr{l}
 				}
-			} else if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && !in.Op.Fuzzy && len(in.List) <= maxLookups && is(in.Arg) {
-				vals = in.List
+			} else if arg, some := oneOf(p); arg != nil && is(arg) {
+				vals = some
 			}
 			keys := make([]expr.Expr, 0, len(vals))
 			for _, v := range vals {
@@ -53,7 +53,7 @@ func withExprs(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Ex
 					keys = append(keys, v)
 				}
 			}
-			if old := fixed[-1-i]; len(keys) > 0 && (old == nil || len(keys) < len(old)) {
+			if old := fixed[-1-i]; len(keys) > 0 && (old == nil || fewer(keys, old)) {
 				fixed[-1-i] = keys
 			}
 		}

@@ -30,6 +30,9 @@ func (o *optimizer) lookups(r plan.Rel) plan.Rel {
 	}
 	best := o.bestLookup(g, f.Preds)
 	if best == nil {
+		best = o.lookupBranches(g, f.Preds)
+	}
+	if best == nil {
 		if u := o.lookupUnion(f, g); u != nil {
 			return u
 		}
@@ -59,6 +62,40 @@ func (o *optimizer) bestLookup(g *plan.Get, preds []expr.Expr) *plan.Lookup {
 		}
 	}
 	return best
+}
+
+// lookupBranches is the lookup of all the keys that the branches of an OR want of one
+// index, nil if there is none: (a, b) IN ((1, 2), (3, 4)) is such an OR.
+func (o *optimizer) lookupBranches(g *plan.Get, preds []expr.Expr) *plan.Lookup {
+	preds = conjuncts(preds)
+	for i, p := range preds {
+		or, ok := p.(*expr.Logic)
+		if !ok || or.And || len(or.Args) > maxLookups {
+			continue
+		}
+		if l := o.lookupEach(g, or.Args, append(slices.Clone(preds[:i]), preds[i+1:]...)); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// lookupEach is the lookup of what each of some conditions wants of one index, given
+// that others hold, too.
+func (o *optimizer) lookupEach(g *plan.Get, branches, others []expr.Expr) *plan.Lookup {
+	var all plan.Lookup
+	for i, b := range branches {
+		l := o.bestLookup(g, append(conjuncts([]expr.Expr{b}), others...))
+		switch {
+		case l == nil || i > 0 && l.Index != all.Index || len(all.Values)+len(l.Values) > maxLookups:
+			return nil
+		case i == 0:
+			all = *l
+		default:
+			all.Values = append(slices.Clip(all.Values), l.Values...)
+		}
+	}
+	return &all
 }
 
 // exactKey says whether preds ask for nothing but l's one key.
@@ -116,7 +153,7 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 			}
 		}
 		col := g.Source(c.Index)
-		if old, ok := fixed[col]; !ok || len(out) < len(old) {
+		if old, ok := fixed[col]; !ok || fewer(out, old) {
 			fixed[col] = out
 		}
 	}
@@ -124,10 +161,8 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 		if l, r, ok := plan.IsEquality(p); ok {
 			add(l, []expr.Expr{r})
 			add(r, []expr.Expr{l})
-			continue
-		}
-		if in, ok := p.(*expr.InList); ok && in.Op.Name == "=" && !in.Op.Fuzzy && len(in.List) <= maxLookups {
-			add(in.Arg, in.List)
+		} else if arg, vals := oneOf(p); arg != nil {
+			add(arg, vals)
 		}
 	}
 	for range preds { // what is equated to a column has its values
@@ -156,9 +191,44 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 	return fixed
 }
 
+// oneOf takes a condition apart that an expression is one of some values.
+func oneOf(p expr.Expr) (arg expr.Expr, vals []expr.Expr) {
+	switch p := p.(type) {
+	case *expr.InList:
+		if p.Op.Name == "=" && !p.Op.Fuzzy && len(p.List) <= maxLookups {
+			return p.Arg, p.List
+		}
+	case *expr.ArrayOp:
+		if p.Op.Name == "=" && !p.Op.Fuzzy && !p.All {
+			return p.Left, []expr.Expr{expr.AnyOf(p.Right, p.Right.Type().ElemType())}
+		}
+	}
+	return nil, nil
+}
+
+// fewer reports whether a stands for fewer values than b; the elements of an array are
+// taken for many.
+func fewer(a, b []expr.Expr) bool {
+	if anyOf(a) != anyOf(b) {
+		return anyOf(b)
+	}
+	return len(a) < len(b)
+}
+
+// anyOf reports whether one of some values stands for the elements of an array.
+func anyOf(vals []expr.Expr) bool {
+	return slices.ContainsFunc(vals, func(v expr.Expr) bool { _, ok := expr.AnyArray(v); return ok })
+}
+
 // keyValue is v as a value of a key column's type, nil if it is not without
 // columns, or cannot be one.
 func keyValue(v expr.Expr, t types.Type) expr.Expr {
+	if array, ok := expr.AnyArray(v); ok {
+		if e := v.Type(); !isFixed(array) || !sameForm(e, t) && !(isInt(e) && isInt(t)) {
+			return nil
+		}
+		return expr.AnyOf(array, t)
+	}
 	switch v := v.(type) {
 	case *expr.Param:
 		if sameForm(v.Typ, t) {
@@ -184,11 +254,17 @@ func keyValue(v expr.Expr, t types.Type) expr.Expr {
 			return int16Const(int16(n))
 		}
 	default:
-		if sameForm(v.Type(), t) && !expr.UsesColumns(v) && !hasSubquery(v) && !expr.Any(v, isOuter) && expr.VolatilityOf(v) != expr.Volatile {
+		if sameForm(v.Type(), t) && isFixed(v) {
 			return v
 		}
 	}
 	return nil
+}
+
+// isFixed reports whether an expression has one value while a query runs, known when it
+// starts.
+func isFixed(e expr.Expr) bool {
+	return !expr.UsesColumns(e) && !hasSubquery(e) && !expr.Any(e, isOuter) && expr.VolatilityOf(e) != expr.Volatile
 }
 
 func isOuter(e expr.Expr) bool { _, ok := e.(*expr.OuterColumn); return ok }

@@ -53,7 +53,7 @@ func rangeBy(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Expr
 	l := &plan.Lookup{Index: ix.ID, Key: ix.Key, Unique: ix.Unique, Ordered: true, Names: ix.Names, Values: [][]expr.Expr{nil}}
 	for i, k := range ix.Key {
 		vals := fixed[k]
-		if len(vals) == 0 || len(l.Values)*len(vals) > most {
+		if len(vals) == 0 || len(l.Values)*len(vals) > most || most == 1 && anyOf(vals) {
 			is, t := keyPart(ix, g, i)
 			if is != nil {
 				l.Lower, l.Upper = boundsBy(preds, is, t)
