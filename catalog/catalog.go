@@ -88,6 +88,8 @@ type Object struct {
 	// Sequence is of a sequence, Function of a function.
 	Sequence *Sequence
 	Function *Function
+	// Sink is of a sink; not of the collection that it owns, whose Parent it is.
+	Sink *Sink `json:",omitempty"`
 	// Deps are the objects that this one uses.
 	Deps []plan.ObjectID
 	// Rows are the sizes of what a materialized view reads, when it was made:
@@ -131,7 +133,18 @@ func (o *Object) Clone() *Object {
 		q := *o.Sequence
 		c.Sequence = &q
 	}
+	if o.Sink != nil {
+		k := *o.Sink
+		k.Columns = slices.Clone(k.Columns)
+		c.Sink = &k
+	}
 	return &c
+}
+
+// Maintained reports whether the object has a dataflow that keeps it: a materialized
+// view, an index that is not kept together with its table, a sink.
+func (o *Object) Maintained() bool {
+	return o.Kind == KindMaterializedView || o.Kind == KindIndex && o.Index == nil || o.Sink != nil
 }
 
 // Column finds a column by its name, -1 if there is none.
@@ -230,6 +243,20 @@ type Sequence struct {
 	Table    plan.ObjectID
 	Column   string
 	Identity bool // it goes with an identity column
+}
+
+// Sink is the definition of a sink into a table. Its object has the query's columns,
+// and its collection is what is still to be delivered.
+type Sink struct {
+	Into    plan.ObjectID
+	Columns []string // of the table, in the order of the query's columns
+	// Delivered is the object whose collection is the rows of the query that have
+	// been delivered.
+	Delivered plan.ObjectID
+	// InsertsOnly says that rows are not taken away again; AppendOnly that the user
+	// said so by type, and not by ignore_delete.
+	InsertsOnly bool
+	With        string // the options, as they were written
 }
 
 // Function is the definition of a SQL function.

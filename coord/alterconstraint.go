@@ -297,7 +297,7 @@ func (s *Session) renameViewColumn(d *ddlState, a *parser.AlterCmd, o, c *catalo
 				return err
 			}
 			nu.Query = q
-			nu.SQL = viewSQL(&nu)
+			nu.SQL = definitionSQL(d.cat, &nu)
 		}
 		d.apply(catalog.Change{Put: &nu})
 	}

@@ -337,9 +337,10 @@ func (t *tableAlter) renameColumn() error {
 		if nv.Query, err = planner.RenameColumn(before, t.s.c.bindContext(t.d.cat), v.Query, t.old, t.col, t.a.NewName); err != nil {
 			return err
 		}
-		nv.SQL = viewSQL(&nv)
+		nv.SQL = definitionSQL(t.d.cat, &nv)
 		t.d.apply(catalog.Change{Put: &nv})
 	}
+	t.d.renameInSinks(t.o.ID, t.a.Column, t.a.NewName)
 	return nil
 }
 
@@ -775,7 +776,7 @@ func (t *tableAlter) rewriteRows(f func(columnar.Batch) (columnar.Batch, error))
 	t.d.rebuilt[t.o.ID] = true
 	t.put()
 	for _, u := range t.d.cat.Closure(t.o.ID) {
-		if u.Kind == catalog.KindIndex || u.Kind == catalog.KindMaterializedView {
+		if u.Kind == catalog.KindIndex || u.Kind == catalog.KindMaterializedView || u.Sink != nil && u.Sink.Into != t.o.ID {
 			t.d.rebuilt[u.ID] = true
 		}
 	}

@@ -94,6 +94,8 @@ type collection struct {
 
 	temporary bool // of a subscription: not in the catalog, not checkpointed
 
+	watch *watch // who is to be told of changes; nil: nobody
+
 	failed atomic.Pointer[error] // why the collection cannot be read any more
 
 	rowCount atomic.Int64 // sum of diffs, for statistics and the planner
@@ -115,6 +117,20 @@ func newCollection(id plan.ObjectID, kinds []columnar.Kind, key []int, appendOnl
 		errs:    trace.New(trace.NewLayout(differential.ErrorKinds, []int{0, 1}), 1),
 		ready:   make(chan struct{}),
 		dropped: make(chan struct{}),
+	}
+}
+
+// watch tells a reader of a collection that there are changes up to an epoch.
+type watch struct {
+	at   atomic.Uint64
+	wake chan struct{}
+}
+
+func (w *watch) note(e dataflow.Epoch) {
+	w.at.Store(uint64(e))
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -166,6 +182,9 @@ func (c *collection) append(e dataflow.Epoch, rows, errs []*dataflow.Delta, read
 		c.errs.Seal(e)
 		n, _ := countDiffs(errs)
 		c.errCount.Add(n)
+	}
+	if c.watch != nil && len(rows)+len(errs) > 0 {
+		c.watch.note(e)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // rowRef is a row of a batch.
@@ -56,42 +57,64 @@ func (r *writeRun) arbiters(t *catalog.Object, names []string, rows *columnar.Ba
 // presentRows are the rows that a table has with the wanted keys, which are
 // unique.
 func (r *writeRun) presentRows(t *catalog.Object, key *catalog.Key, want *keySet) (map[string]rowRef, error) {
-	ts := columnTypes(t.Columns, allColumns(t))
-	type entry struct {
-		key  int
-		diff dataflow.Diff
-	}
-	var found []entry
-	at := map[string]int{} // the place in found, by the whole row
-	bs := make([]*columnar.Builder, len(t.Columns))
-	for c, col := range t.Columns {
-		bs[c] = columnar.NewBuilder(col.Type.Kind(), 0)
-	}
-	var buf []byte
+	counts := newRowCounts(t.Columns)
+	var of []int // the numbers of the keys
 	err := r.s.withUnique(r.ctx, t, key, want, func(k int, b *columnar.Batch, i int, d dataflow.Diff) {
-		buf = exactKey(buf[:0], b, ts, i)
-		n, ok := at[string(buf)]
-		if !ok {
-			n = len(found)
-			at[string(buf)] = n
-			found = append(found, entry{key: k})
-			for c := range bs {
-				bs[c].AppendFrom(b.Cols[c], i)
-			}
+		if n := counts.add(b, i, d); n == len(of) {
+			of = append(of, k)
 		}
-		found[n].diff += d
 	})
-	rows := &columnar.Batch{N: len(found)}
-	for _, b := range bs {
-		rows.Cols = append(rows.Cols, b.Build())
-	}
-	out := make(map[string]rowRef, len(found))
-	for n, e := range found {
-		if e.diff > 0 {
-			out[want.keys[e.key]] = rowRef{rows, n}
+	rows := counts.batch()
+	out := make(map[string]rowRef, len(of))
+	for n, d := range counts.diffs {
+		if d > 0 {
+			out[want.keys[of[n]]] = rowRef{&rows, n}
 		}
 	}
 	return out, err
+}
+
+// rowCounts sums up how often rows are there, of which parts are met one by one.
+type rowCounts struct {
+	ts    []types.Type
+	bs    []*columnar.Builder
+	at    map[string]int // the place of a row
+	diffs []dataflow.Diff
+	buf   []byte
+}
+
+func newRowCounts(cols []catalog.Column) *rowCounts {
+	r := &rowCounts{at: map[string]int{}}
+	for _, c := range cols {
+		r.ts = append(r.ts, c.Type)
+		r.bs = append(r.bs, columnar.NewBuilder(c.Type.Kind(), 0))
+	}
+	return r
+}
+
+// add counts row i of b and gives its place.
+func (r *rowCounts) add(b *columnar.Batch, i int, d dataflow.Diff) int {
+	r.buf = exactKey(r.buf[:0], b, r.ts, i)
+	n, ok := r.at[string(r.buf)]
+	if !ok {
+		n = len(r.diffs)
+		r.at[string(r.buf)] = n
+		r.diffs = append(r.diffs, 0)
+		for c := range r.bs {
+			r.bs[c].AppendFrom(b.Cols[c], i)
+		}
+	}
+	r.diffs[n] += d
+	return n
+}
+
+// batch is the rows, in the order of their places. It is called once.
+func (r *rowCounts) batch() columnar.Batch {
+	out := columnar.Batch{N: len(r.diffs)}
+	for _, b := range r.bs {
+		out.Cols = append(out.Cols, b.Build())
+	}
+	return out
 }
 
 // foldProposed makes one of the rows proposed with one key, as a table's policy

@@ -112,6 +112,8 @@ type Coordinator struct {
 	clusters    map[clusterLevel]*cluster      // made in the timeline, or in recovery
 	looping     bool                           // they run
 	sources     map[plan.ObjectID]*runningSource
+	sinks       map[plan.ObjectID]*runningSink
+	sinkPortion int // bounds the bytes of one delivery of a sink, about
 	hydrations  map[plan.ObjectID]*hydration
 	hydrated    atomic.Int64                       // hydrations begun
 	positions   map[plan.ObjectID]sources.Position // owned by the timeline
@@ -157,6 +159,8 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		keyed:       map[plan.ObjectID][]*keyIndex{},
 		clusters:    map[clusterLevel]*cluster{},
 		sources:     map[plan.ObjectID]*runningSource{},
+		sinks:       map[plan.ObjectID]*runningSink{},
+		sinkPortion: 64 << 20,
 		hydrations:  map[plan.ObjectID]*hydration{},
 		positions:   map[plan.ObjectID]sources.Position{},
 		sequences:   map[plan.ObjectID]*sequence{},
@@ -234,6 +238,9 @@ func (c *Coordinator) start() {
 		if o.Kind == catalog.KindSource && o.Parent == 0 {
 			c.startSource(o)
 		}
+		if o.Sink != nil {
+			c.startSink(o.ID)
+		}
 	}
 }
 
@@ -252,12 +259,16 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	for _, s := range c.sources {
 		running = append(running, s)
 	}
+	sinks := slices.Collect(maps.Values(c.sinks))
 	c.mu.Unlock()
 	for _, s := range sess {
 		s.abort(errShutdown)
 	}
 	for _, s := range running {
 		s.stop()
+	}
+	for _, k := range sinks {
+		k.stop()
 	}
 	if err := c.settleSequences(ctx); err != nil {
 		c.log.Warn("sequences skip some values", slog.Any("error", err))

@@ -45,6 +45,8 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 		err = s.createConnection(d, n, w)
 	case *parser.CreateSource:
 		err = s.createSource(ctx, d, p, n, w)
+	case *parser.CreateSink:
+		err = s.createSink(d, p, n, w)
 	case *parser.Drop:
 		err = s.drop(d, n, w)
 	case *parser.Alter:
@@ -58,6 +60,7 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 	}
 	if err == nil {
 		s.replan(d, before, from)
+		_, err = sinkOrder(d.cat)
 	}
 	return tag, err
 }
@@ -96,6 +99,9 @@ func (c *Coordinator) enterDDL(r *request, d *ddlState) error {
 			if o.Kind == catalog.KindSource && d.cat.ByID(o.ID) == nil {
 				c.stopSource(ctx, o.ID)
 			}
+			if o.Sink != nil && d.cat.ByID(o.ID) == nil {
+				c.stopSink(o.ID)
+			}
 		}
 		c.launch(created)
 	})
@@ -130,10 +136,13 @@ func (c *Coordinator) launch(created []*catalog.Object) {
 			if o.Parent == 0 {
 				c.startSource(o)
 			}
-		case catalog.KindMaterializedView, catalog.KindIndex:
+		case catalog.KindMaterializedView, catalog.KindIndex, catalog.KindSink:
 			coll := c.collection(o.ID)
-			if coll == nil || o.Index != nil {
+			if coll == nil || !o.Maintained() {
 				continue
+			}
+			if o.Sink != nil {
+				c.startSink(o.ID)
 			}
 			f, err := c.flowOf(o, coll)
 			if err != nil {

@@ -413,7 +413,7 @@ func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 				return err
 			}
 			nu.Query = q
-			nu.SQL = viewSQL(nu)
+			nu.SQL = definitionSQL(d.cat, nu)
 		default:
 			continue
 		}
@@ -461,6 +461,8 @@ func renameInSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 		return indexSQL(cat.ByID(o.Table), o)
 	case catalog.KindView, catalog.KindMaterializedView:
 		return viewSQL(o)
+	case catalog.KindSink:
+		return sinkSQL(cat, o)
 	}
 	return o.SQL
 }

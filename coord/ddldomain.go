@@ -161,7 +161,7 @@ func (s *Session) rebuildUsers(d *ddlState, o *catalog.Object) {
 			continue
 		}
 		for _, v := range d.cat.Closure(u.ID) {
-			if v.Kind == catalog.KindMaterializedView || v.Kind == catalog.KindIndex && v.Index == nil {
+			if v.Maintained() {
 				d.rebuilt[v.ID] = true
 			}
 		}

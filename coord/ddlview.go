@@ -141,7 +141,7 @@ func (s *Session) putView(d *ddlState, o *catalog.Object, exists *catalog.Object
 	}
 	d.apply(catalog.Change{Put: o})
 	for _, u := range d.cat.Closure(o.ID) {
-		if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex {
+		if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex || u.Sink != nil {
 			d.rebuilt[u.ID] = true
 		}
 	}

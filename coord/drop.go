@@ -109,6 +109,9 @@ func (g *dropping) usersOf(p piece) []piece {
 		return nil
 	}
 	var out []piece
+	if k := p.obj.Sink; k != nil {
+		out = append(out, piece{obj: g.d.cat.ByID(k.Delivered)})
+	}
 	for _, u := range g.d.cat.Users(p.obj.ID) {
 		if p.obj.Def != nil && u.Kind == catalog.KindIndex { // it goes with the column
 			continue
@@ -205,7 +208,7 @@ func (g *dropping) columnUsers(o *catalog.Object, col int) []piece {
 		if err != nil {
 			g.err = err
 		}
-		if uses {
+		if uses || sinkUses(u, o, col) {
 			out = append(out, piece{obj: u})
 		}
 	}

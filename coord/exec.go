@@ -67,7 +67,7 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 	case *parser.CloseCursor:
 		return s.closeCursor(n)
 	case *parser.Flush, *parser.Wait:
-		return n.Tag(), s.flush(ctx)
+		return n.Tag(), s.flush(ctx, w)
 	case *parser.ValidateConnection:
 		return n.Tag(), s.validateConnection(ctx, n)
 	}
@@ -101,8 +101,9 @@ func selectTag(n int) string {
 	return "SELECT " + strconv.Itoa(n)
 }
 
-// flush waits until everything durable is visible in every view.
-func (s *Session) flush(ctx context.Context) error {
+// flush waits until everything durable is visible in every view, and was delivered
+// by every sink that can. (Not in a transaction that has locks, for which a sink may wait.)
+func (s *Session) flush(ctx context.Context, w pgwire.ResultWriter) error {
 	e := s.c.readEpoch()
 	s.c.mu.RLock()
 	waiting := make([]*hydration, 0, len(s.c.hydrations))
@@ -120,7 +121,16 @@ func (s *Session) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if s.tx != nil && len(s.tx.locks) > 0 {
+		return nil
+	}
+	failed, err := s.c.awaitSinks(ctx, e)
+	for _, f := range failed {
+		n := *f
+		n.Severity = "WARNING"
+		w.Notice(&n)
+	}
+	return err
 }
 
 // execPostgres runs what PostgreSQL's grammar parses and no other case took.
@@ -148,7 +158,7 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		if _, err := s.tableOf(st.GetRefreshMatViewStmt().Relation); err != nil {
 			return "", err
 		}
-		return "REFRESH MATERIALIZED VIEW", s.flush(ctx)
+		return "REFRESH MATERIALIZED VIEW", s.flush(ctx, w)
 	case st.GetListenStmt() != nil:
 		return "LISTEN", nil
 	case st.GetUnlistenStmt() != nil:

@@ -24,3 +24,6 @@ func (c *Coordinator) LockWaiters() int {
 	defer c.locks.mu.Unlock()
 	return len(c.locks.waits)
 }
+
+// SetSinkPortion bounds the bytes of one delivery of a sink.
+func (c *Coordinator) SetSinkPortion(n int) { c.sinkPortion = n }

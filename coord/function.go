@@ -56,7 +56,7 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 	}
 	d.apply(catalog.Change{Put: o})
 	for _, u := range d.cat.Closure(o.ID) { // what uses it is planned anew
-		if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex && u.Index == nil {
+		if u.Maintained() {
 			d.rebuilt[u.ID] = true
 		}
 	}

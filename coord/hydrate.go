@@ -48,9 +48,11 @@ func (c *Coordinator) fingerprint(rel plan.Rel, key []int) string {
 	return hex.EncodeToString(h[:12])
 }
 
-// newFlow renders the dataflow of a view or index.
-func (c *Coordinator) newFlow(id plan.ObjectID, rel plan.Rel, out *collection) (*flow, error) {
+// newFlow renders the dataflow of a view, an index or a sink; less is nil, or what a
+// sink has delivered of its query.
+func (c *Coordinator) newFlow(id plan.ObjectID, rel plan.Rel, less *plan.Get, out *collection) (*flow, error) {
 	df, err := render.Render(rel, render.Options{
+		Less:       less,
 		Partitions: c.partitions,
 		Exec:       c.exec,
 		Context:    &expr.Context{Location: zoneUTC, Database: databaseName},

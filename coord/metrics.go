@@ -74,6 +74,9 @@ var (
 	descRecordErrors = desc("source_record_errors_total", "Records of a source that could not be decoded, since the start.", "schema", "name")
 	descSourceLag    = desc("source_lag", "Records (or bytes) that a source is behind; -1 if not known.", "schema", "name")
 	descSourceUp     = desc("source_up", "1 while a source is not stalled or failed.", "schema", "name")
+	descSinkRows     = desc("sink_rows_total", "Rows that a sink has put into its table, or taken from it, since the start.", "schema", "name", "op")
+	descSinkErrors   = desc("sink_failures_total", "Deliveries of a sink that have failed, since the start.", "schema", "name")
+	descSinkUp       = desc("sink_up", "1 while a sink is not stopped by an error.", "schema", "name")
 	descHydrating    = desc("hydrating_views", "Views that are being hydrated.")
 	descHydrations   = desc("hydrations_total", "Views whose computation from their inputs has begun since the start.")
 	descLogBytes     = desc("log_bytes", "Bytes of the log not yet covered by a checkpoint.")
@@ -125,6 +128,20 @@ func (x collector) Collect(ch chan<- prometheus.Metric) {
 		if o.Kind == catalog.KindMaterializedView {
 			gauge(descErrors, float64(coll.errCount.Load()), o.Schema, o.Name)
 		}
+	}
+	for id, k := range c.sinks {
+		o := cat.ByID(id)
+		if o == nil {
+			continue
+		}
+		total(descSinkRows, float64(k.inserted.Load()), o.Schema, o.Name, "insert")
+		total(descSinkRows, float64(k.deleted.Load()), o.Schema, o.Name, "delete")
+		total(descSinkErrors, float64(k.failures.Load()), o.Schema, o.Name)
+		up := 1.0
+		if err, _ := k.status(); err != nil {
+			up = 0
+		}
+		gauge(descSinkUp, up, o.Schema, o.Name)
 	}
 	for _, s := range c.sources {
 		total(descRecords, float64(s.records.Load()), s.obj.Schema, s.obj.Name)

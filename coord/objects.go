@@ -40,7 +40,7 @@ func (c *Coordinator) makeCollection(o *catalog.Object) error {
 }
 
 // createCollection makes the collection of an object that has one: a table, a
-// source's relation, a materialized view, an index; nil for others.
+// source's relation, a materialized view, an index, a sink; nil for others.
 func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 	kinds := kindsOf(o.Columns)
 	for _, x := range o.Exprs {
@@ -62,6 +62,14 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 			c.upserts[o.ID] = c.newUpsert(kinds, o.PrimaryKey)
 			c.mu.Unlock()
 		}
+	case catalog.KindSink:
+		if o.Sink == nil { // what one has delivered
+			coll = newCollection(o.ID, kinds, key, false, c.partitions, c.timeline.ingest)
+			coll.setReady()
+			break
+		}
+		coll = c.newViewCollection(o, kinds, key)
+		coll.watch = &watch{wake: make(chan struct{}, 1)}
 	case catalog.KindMaterializedView, catalog.KindIndex:
 		if o.Index != nil {
 			var err error
@@ -157,7 +165,7 @@ func (c *Coordinator) bindContext(cat *catalog.Snapshot) *planner.Context {
 	return &planner.Context{Catalog: cat, Database: databaseName, SearchPath: []string{catalog.SchemaPublic}}
 }
 
-// viewPlan is the optimized plan of a materialized view or index.
+// viewPlan is the optimized plan of a materialized view, an index or a sink's query.
 func (c *Coordinator) viewPlan(cat *catalog.Snapshot, o *catalog.Object) (plan.Rel, error) {
 	query := o.Query
 	if o.Kind == catalog.KindIndex {
@@ -195,13 +203,17 @@ func (c *Coordinator) estimateRows(id plan.ObjectID) float64 {
 	return -1
 }
 
-// flowOf plans and renders the dataflow of a view or index.
+// flowOf plans and renders the dataflow of a view, an index or a sink.
 func (c *Coordinator) flowOf(o *catalog.Object, coll *collection) (*flow, error) {
 	rel, err := c.viewPlan(c.catalog.Load(), o)
 	if err != nil {
 		return nil, err
 	}
-	return c.newFlow(o.ID, rel, coll)
+	var less *plan.Get
+	if o.Sink != nil {
+		less = &plan.Get{ID: o.Sink.Delivered, Name: "delivered", Cols: rel.Columns()}
+	}
+	return c.newFlow(o.ID, rel, less, coll)
 }
 
 // quoteName writes an identifier so that it reads back as itself.

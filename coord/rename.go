@@ -187,7 +187,7 @@ func (s *Session) alterFunctionOptions(d *ddlState, o *catalog.Object, actions [
 // rebuildViews lets the materialized views that use an object be planned anew.
 func (s *Session) rebuildViews(d *ddlState, o plan.ObjectID) {
 	for _, u := range d.cat.Closure(o) {
-		if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex && u.Index == nil {
+		if u.Maintained() {
 			d.rebuilt[u.ID] = true
 		}
 	}
@@ -250,6 +250,11 @@ func (s *Session) renameSchema(d *ddlState, sc *catalog.Schema, name string) err
 		return planner.RenameSchema(text, query, old, name)
 	}); err != nil {
 		return err
+	}
+	for _, o := range d.cat.Objects() {
+		if o.Sink != nil && slices.ContainsFunc(moved, func(t *catalog.Object) bool { return t.ID == o.Sink.Into }) {
+			moved = append(moved, o)
+		}
 	}
 	for _, o := range moved {
 		co := *d.cat.ByID(o.ID)

@@ -25,7 +25,7 @@ func (s *Session) replan(d *ddlState, before *catalog.Snapshot, from int) {
 		}
 	}
 	for _, v := range d.cat.Closure(roots...) {
-		if v.Kind != catalog.KindMaterializedView && (v.Kind != catalog.KindIndex || v.Index != nil) {
+		if !v.Maintained() {
 			continue
 		}
 		now, err := s.c.viewPlan(d.cat, v)
@@ -41,7 +41,7 @@ func (s *Session) replan(d *ddlState, before *catalog.Snapshot, from int) {
 			continue
 		}
 		for _, u := range d.cat.Closure(v.ID) {
-			if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex {
+			if u.Kind == catalog.KindMaterializedView || u.Kind == catalog.KindIndex || u.Sink != nil {
 				d.rebuilt[u.ID] = true
 			}
 		}

@@ -202,7 +202,7 @@ func (s *Session) temporaryView(rel plan.Rel) (*collection, error) {
 	}
 	coll := newCollection(plan.ObjectID(id), kinds, key, false, s.c.partitions, &cl.stage)
 	coll.temporary = true
-	f, err := s.c.newFlow(coll.id, rel, coll)
+	f, err := s.c.newFlow(coll.id, rel, nil, coll)
 	if err != nil {
 		return nil, err
 	}

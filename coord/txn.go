@@ -159,7 +159,22 @@ func (s *Session) commitTx(ctx context.Context) error {
 			f(ctx)
 		}
 	}
+	if (len(tx.writes) > 0 || tx.ddl != nil) && s.implicitFlush() {
+		// Whatever comes of it, the transaction has committed.
+		_, _ = s.c.awaitSinks(ctx, s.c.readEpoch())
+	}
 	return nil
+}
+
+// implicitFlush reports whether each write is to be followed by a FLUSH, as clients
+// of RisingWave ask for. Views need none.
+func (s *Session) implicitFlush() bool {
+	for _, name := range []string{"rw_implicit_flush", "implicit_flush"} {
+		if v, _ := s.set.get(name); v == "true" || v == "on" || v == "t" || v == "1" {
+			return true
+		}
+	}
+	return false
 }
 
 // enter submits the transaction's writes and waits for their durability.

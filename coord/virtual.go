@@ -208,6 +208,9 @@ func internalTables() []internalTable {
 	srcs := []catalog.Column{vcol("object_id", types.Int8), vcol("schema", types.Text), vcol("name", types.Text), vcol("connector", types.Text),
 		vcol("state", types.Text), vcol("error", types.Text), vcol("lag", types.Int8), vcol("records", types.Int8), vcol("bytes", types.Int8),
 		vcol("record_errors", types.Int8), vcol("updated", types.TimestampTZ)}
+	sinks := []catalog.Column{vcol("object_id", types.Int8), vcol("schema", types.Text), vcol("name", types.Text), vcol("table_schema", types.Text),
+		vcol("table_name", types.Text), vcol("state", types.Text), vcol("error", types.Text), vcol("sqlstate", types.Text), vcol("since", types.TimestampTZ),
+		vcol("pending", types.Int8), vcol("deliveries", types.Int8), vcol("inserted", types.Int8), vcol("deleted", types.Int8), vcol("failures", types.Int8)}
 	hyd := []catalog.Column{vcol("object_id", types.Int8), vcol("schema", types.Text), vcol("name", types.Text), vcol("rows_read", types.Int8),
 		vcol("rows_total", types.Int8), vcol("epoch", types.Int8)}
 	objs := []catalog.Column{vcol("object_id", types.Int8), vcol("schema", types.Text), vcol("name", types.Text), vcol("kind", types.Text),
@@ -217,11 +220,12 @@ func internalTables() []internalTable {
 	return []internalTable{
 		{"freshness", freshness, func(s *Session) (*columnar.Batch, error) { return s.freshnessRows(freshness), nil }},
 		{"sources", srcs, func(s *Session) (*columnar.Batch, error) { return s.sourceRows(srcs), nil }},
+		{"sinks", sinks, func(s *Session) (*columnar.Batch, error) { return s.sinkRows(sinks), nil }},
 		{"hydration", hyd, func(s *Session) (*columnar.Batch, error) { return s.hydrationTable(hyd), nil }},
 		{"objects", objs, func(s *Session) (*columnar.Batch, error) {
 			r := newRowSet(objs)
 			for _, o := range s.snapshot().Objects() {
-				if o.Kind != catalog.KindVirtual {
+				if o.Kind != catalog.KindVirtual && (o.Kind != catalog.KindSink || o.Sink != nil) {
 					r.add(int64(o.ID), o.Schema, o.Name, o.Kind.String(), o.SQL)
 				}
 			}

@@ -26,6 +26,9 @@ type Options struct {
 	// Arranged gives a shared arrangement of a collection by the given columns
 	// of it, or nil. Those that are used are listed in Dataflow.Shared.
 	Arranged func(id plan.ObjectID, key []int) *trace.Trace
+	// Less, if not nil, is a collection with the result's columns whose rows are
+	// taken from it: the result is a difference, in which rows may be negative.
+	Less *plan.Get
 	// Columns is how many columns of the result RunOnce gives, the first ones;
 	// 0 means all. (A query may have further ones to sort by.)
 	Columns int
@@ -109,6 +112,12 @@ func Render(rel plan.Rel, opts Options) (*Dataflow, error) {
 	b.collectReads(rel)
 	out := b.rel(rel, nil)
 	df.Oks = b.stream(out)
+	if opts.Less != nil {
+		kinds := kindsOf(df.Columns)
+		in, s := df.Circuit.Input(kinds)
+		df.Imports = append(df.Imports, Import{Get: opts.Less, Input: in})
+		df.Oks = df.Circuit.Concat(kinds, df.Oks, df.Circuit.Negate(s))
+	}
 	df.Errs = b.c.Concat(differential.ErrorKinds, b.errs...)
 	if *b.failed != nil {
 		return nil, *b.failed
