@@ -45,7 +45,7 @@ func TestSinksFollowTheirQueries(t *testing.T) {
 	c := d.connect()
 	d.exec(c, `CREATE TABLE src (k int PRIMARY KEY, g int, v int);
 		CREATE TABLE other (g int PRIMARY KEY, name text);
-		INSERT INTO src SELECT i, i % 7, i FROM generate_series(1, 300) i;
+		INSERT INTO src SELECT i, i % 7, i FROM generate_series(1, 120) i;
 		INSERT INTO other SELECT i, 'n' || i FROM generate_series(0, 4) i`)
 	sinks := []struct{ table, cols, query string }{
 		{"keyed (k int PRIMARY KEY, v int, d text DEFAULT 'x')", "(v, k)", "SELECT v, k FROM src WHERE v % 3 <> 0"},
@@ -96,15 +96,15 @@ func TestSinksFollowTheirQueries(t *testing.T) {
 		}
 	}
 	check("at first")
-	for round := range 3 {
+	for round := range 2 {
 		var wg sync.WaitGroup
 		for w := range 3 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(10*round+w)))
 			wc := d.connect()
 			wg.Go(func() {
 				defer wc.Close(context.Background())
-				for range 25 {
-					k := 100*w + rnd.IntN(100) + 1
+				for range 12 {
+					k := 40*w + rnd.IntN(40) + 1
 					var sql string
 					switch rnd.IntN(5) {
 					case 0:
@@ -156,7 +156,7 @@ func TestSinkTransactions(t *testing.T) {
 		wg.Go(func() {
 			defer wc.Close(context.Background())
 			rnd := rand.New(rand.NewPCG(5, uint64(w)))
-			for range 60 {
+			for range 40 {
 				x := rnd.IntN(20)
 				sql := fmt.Sprintf("BEGIN; UPDATE account SET balance = balance - %d WHERE id = %d; UPDATE account SET balance = balance + %d WHERE id = %d; COMMIT",
 					x, rnd.IntN(50)+1, x, rnd.IntN(50)+1)
@@ -171,7 +171,7 @@ func TestSinkTransactions(t *testing.T) {
 	go func() {
 		defer close(done)
 		defer reads.Close(context.Background())
-		for range 80 {
+		for range 50 {
 			if got := d.text(reads, "SELECT sum(balance), count(*) FROM copy"); got != "5000,50" {
 				t.Errorf("a read sees %s", got)
 			}
@@ -384,9 +384,9 @@ func TestSinkDefinitions(t *testing.T) {
 func TestSinkPortions(t *testing.T) {
 	dir := t.TempDir()
 	d := openWith(t, dir, coord.Options{CheckpointInterval: 20 * time.Millisecond})
-	d.c.SetSinkPortion(100_000)
+	d.c.SetSinkPortion(40_000)
 	c := d.connect()
-	d.exec(c, `CREATE TABLE src (k int PRIMARY KEY, v text); INSERT INTO src SELECT i, repeat('x', i % 50) FROM generate_series(1, 40000) i;
+	d.exec(c, `CREATE TABLE src (k int PRIMARY KEY, v text); INSERT INTO src SELECT i, repeat('x', i % 50) FROM generate_series(1, 9000) i;
 		CREATE TABLE t (k int PRIMARY KEY, v text); CREATE TABLE h (v text, k int);
 		CREATE SINK s INTO t FROM src; CREATE SINK sh INTO h AS SELECT v, k FROM src`)
 	for range 3 { // meanwhile
@@ -394,7 +394,7 @@ func TestSinkPortions(t *testing.T) {
 	}
 	d.close() // perhaps amid of it
 	d = openWith(t, dir, coord.Options{})
-	d.c.SetSinkPortion(100_000)
+	d.c.SetSinkPortion(40_000)
 	c = d.connect()
 	d.exec(c, "UPDATE src SET v = v || 'z'")
 	d.exec(c, "FLUSH")

@@ -96,7 +96,8 @@ func TestKillMinusNine(t *testing.T) {
 		"CREATE MATERIALIZED VIEW balance AS SELECT sum(balance) AS s, count(*) AS n FROM account",
 		"CREATE MATERIALIZED VIEW zero AS SELECT sum(v) AS s, count(*) AS n FROM (SELECT v FROM pos UNION ALL SELECT v FROM neg) x",
 		"CREATE MATERIALIZED VIEW by_group AS SELECT grp, count(*) AS n, count(DISTINCT k) AS d, sum(k) AS s FROM msg GROUP BY grp",
-		"CREATE MATERIALIZED VIEW joined AS SELECT a.id, count(*) AS n FROM account a JOIN msg m ON m.k % 50 + 1 = a.id GROUP BY a.id")
+		"CREATE MATERIALIZED VIEW joined AS SELECT a.id, count(*) AS n FROM account a JOIN msg m ON m.k % 50 + 1 = a.id GROUP BY a.id",
+		"CREATE TABLE copied (k bigint, grp text)", "CREATE SINK copying INTO copied FROM msg")
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	var w writer
@@ -143,6 +144,7 @@ func TestKillMinusNine(t *testing.T) {
 	c = s.connect()
 	total := produced.Load()
 	eventually(t, c, "SELECT count(*), count(DISTINCT k), max(k) FROM msg", fmt.Sprintf("%d,%d,%d", total, total, total))
+	eventually(t, c, "SELECT count(*), count(DISTINCT k) FROM copied", fmt.Sprintf("%d,%d", total, total))
 	eventually(t, c, "SELECT sum(n), sum(d) FROM by_group", fmt.Sprintf("%d,%d", total, total))
 	eventually(t, c, "SELECT id, balance FROM account ORDER BY id", text(t, up, "SELECT id, balance FROM account ORDER BY id"))
 	checkCrash(t, c, -1, w.acked.Load())
@@ -159,6 +161,7 @@ func checkCrash(t *testing.T, c *pgx.Conn, i int, acked int64) {
 		{"transactions are whole", "SELECT (SELECT s FROM zero), (SELECT count(*) FROM pos) - (SELECT count(*) FROM neg), (SELECT n FROM zero) - 2 * (SELECT count(*) FROM pos)", "0,0,0"},
 		{"rows once", "SELECT count(*) - count(DISTINCT n), count(*) - max(n) FROM pos", "0,0"},
 		{"records once", "SELECT count(*) - count(DISTINCT k) FROM msg", "0"},
+		{"records delivered once", "SELECT count(*) - count(DISTINCT k), (SELECT count(*) FROM (SELECT * FROM copied EXCEPT SELECT k, grp FROM msg) x) FROM copied", "0,0"},
 		{"view by_group", diffQuery("by_group", "SELECT grp, count(*) AS n, count(DISTINCT k) AS d, sum(k) AS s FROM msg GROUP BY grp"), "0"},
 		{"view joined", diffQuery("joined", "SELECT a.id, count(*) AS n FROM account a JOIN msg m ON m.k % 50 + 1 = a.id GROUP BY a.id"), "0"},
 	} {
