@@ -162,6 +162,9 @@ func (s *Session) TextOptions() *types.Options {
 		if v, _ := s.set.get("bytea_output"); v == "escape" {
 			o.ByteaEscape = true
 		}
+		if v, _ := s.set.get("xmloption"); v == "document" {
+			o.XMLDocument = true
+		}
 		if v, _ := s.set.get("extra_float_digits"); v != "1" && v != "2" && v != "3" {
 			n, _ := strconv.Atoi(v)
 			o.FloatDigits = 15 + n
@@ -653,6 +656,9 @@ func (s *Session) exprContext() *expr.Context {
 	}
 	if v, _ := s.set.get("bytea_output"); v == "escape" {
 		x.ByteaEscape = true
+	}
+	if v, _ := s.set.get("xmloption"); v == "document" {
+		x.XMLDocument = true
 	}
 	x.Now = x.Statement
 	if s.tx != nil && s.tx.explicit {

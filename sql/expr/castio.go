@@ -28,7 +28,7 @@ func (c *Context) Options() *types.Options {
 	if c == nil {
 		return nil
 	}
-	o := &types.Options{Location: c.Location, Now: c.Now, FloatDigits: c.FloatDigits, ByteaEscape: c.ByteaEscape}
+	o := &types.Options{Location: c.Location, Now: c.Now, FloatDigits: c.FloatDigits, ByteaEscape: c.ByteaEscape, XMLDocument: c.XMLDocument}
 	if c.Catalog != nil {
 		o.Names = c.Catalog
 	}
@@ -58,7 +58,7 @@ func sessionInput(o types.OID, s []byte) bool {
 		o = e
 	}
 	switch o {
-	case types.OIDTimestampTZ, types.OIDTimeTZ:
+	case types.OIDTimestampTZ, types.OIDTimeTZ, types.OIDXML:
 		return true
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp:
 		s = bytes.ToLower(s)
@@ -89,7 +89,7 @@ func inputVolatility(o types.OID) Volatility {
 		o = e
 	}
 	switch o {
-	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestampTZ, types.OIDTimeTZ:
+	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestampTZ, types.OIDTimeTZ, types.OIDXML:
 		return Stable
 	}
 	if isReg(o) {

@@ -25,9 +25,10 @@ type Context struct {
 	// Random is the session's generator for random(), seeded by setseed(); nil:
 	// a shared one.
 	Random *rand.PCG
-	// FloatDigits and ByteaEscape are as in types.Options.
+	// FloatDigits, ByteaEscape and XMLDocument are as in types.Options.
 	FloatDigits int
 	ByteaEscape bool
+	XMLDocument bool
 	// Setting reads a session setting; Catalog answers reg* casts and the
 	// catalog information functions. All may be nil.
 	Setting func(name string) (string, bool)

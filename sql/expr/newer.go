@@ -11,7 +11,7 @@ var newer = func() map[string]bool {
 		array_reverse array_sort crc32 crc32c gamma lgamma
 		any_value array_sample array_shuffle date_add date_subtract erf erfc jsonb_populate_record_valid pg_basetype pg_input_error_info
 		pg_input_is_valid random_normal system_user to_bin to_oct to_regtypemod unicode_assigned unicode_version
-		uuid_extract_timestamp uuid_extract_version uuidv4 uuidv7`) {
+		uuid_extract_timestamp uuid_extract_version uuidv4 uuidv7 xmltext`) {
 		m[name] = true
 	}
 	return m

@@ -174,7 +174,7 @@ func registerSend(name string, arg types.Type) {
 		return out.Build()
 	}, arg)
 	switch name {
-	case "textsend", "namesend", "bpcharsend", "varcharsend", "array_send", "record_send", "enum_send", "range_send", "multirange_send":
+	case "textsend", "namesend", "bpcharsend", "varcharsend", "array_send", "record_send", "enum_send", "range_send", "multirange_send", "xml_send":
 		f.Volatility = Stable // the client's encoding may change
 	}
 }

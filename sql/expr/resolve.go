@@ -75,7 +75,8 @@ func castByName(name string, arg Expr, sigs []signature, pos int) (Expr, error) 
 		}
 	}
 	kind, _ := findPath(from, to, CastExplicit)
-	if from != types.OIDUnknown && kind != pathRelabel && kind != pathIO {
+	sameBits := kind == pathRelabel || from == types.OIDInt4 && (to == types.OIDOid || isReg(to)) // for PostgreSQL
+	if from != types.OIDUnknown && !sameBits && kind != pathIO {
 		return nil, nil
 	}
 	return coerce(arg, types.Of(to), CastExplicit, pos)

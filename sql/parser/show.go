@@ -116,6 +116,13 @@ func (s *stream) set() Node {
 	case s.accept("time", "zone"):
 		s.setTimeZone(n)
 		return n
+	case s.accept("xml", "option"):
+		if !s.is("document") && !s.is("content") {
+			s.unexpected()
+			return nil
+		}
+		n.Name, n.Values = "xmloption", []Value{{Kind: ValueString, Text: s.advance().val}}
+		return n
 	case s.accept("names"):
 		n.Name = "client_encoding"
 		if s.peek().kind == tokString {

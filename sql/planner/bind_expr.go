@@ -124,8 +124,10 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 		return x.expr(n.NamedArgExpr.Arg)
 	case *pg.Node_CurrentOfExpr:
 		return nil, pgerror.Unsupported("WHERE CURRENT OF")
-	case *pg.Node_XmlExpr, *pg.Node_XmlSerialize:
-		return nil, pgerror.Unsupported("XML")
+	case *pg.Node_XmlExpr:
+		return x.xmlExpr(n.XmlExpr)
+	case *pg.Node_XmlSerialize:
+		return x.xmlSerialize(n.XmlSerialize)
 	case *pg.Node_List:
 		fields, err := x.exprs(n.List.Items)
 		if err != nil {

@@ -77,6 +77,12 @@ func (b *binder) figureName(node *pg.Node) (string, int) {
 		return "least", 2
 	case *pg.Node_SqlvalueFunction:
 		return valueFunctionName(n.SqlvalueFunction.Op), 2
+	case *pg.Node_XmlExpr:
+		if name := xmlNames[n.XmlExpr.Op]; name != "" {
+			return name, 2
+		}
+	case *pg.Node_XmlSerialize:
+		return "xmlserialize", 2
 	default:
 		if name, _ := jsonName(node); name != "" {
 			return name, 2
@@ -184,6 +190,10 @@ func nodeLocation(node *pg.Node) int32 {
 		return n.RangeVar.Location
 	case *pg.Node_GroupingSet:
 		return n.GroupingSet.Location
+	case *pg.Node_XmlExpr:
+		return leftmost(n.XmlExpr.Location, n.XmlExpr.Args...)
+	case *pg.Node_XmlSerialize:
+		return n.XmlSerialize.Location
 	}
 	_, at := jsonName(node)
 	return at

@@ -8,6 +8,7 @@ import (
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/textsearch"
+	"github.com/streamdb/streamdb/sql/xml"
 )
 
 func appendBinary(dst []byte, t Type, d datum) []byte {
@@ -51,6 +52,8 @@ func appendBinary(dst []byte, t Type, d datum) []byte {
 		return JSONDoc(d.b).AppendText(append(dst, 1))
 	case OIDJSONPath:
 		return appendJSONPath(append(dst, 1), d.b)
+	case OIDXML:
+		return xml.AppendOutput(dst, d.b)
 	case OIDTSVector:
 		return textsearch.Vector(d.b).AppendBinary(dst)
 	case OIDRecord:
@@ -260,7 +263,7 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 			return err
 		}
 		return ParseTextBytes(b, t, p[1:], nil)
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDCString:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDXML, OIDUnknown, OIDCString:
 		if err = CheckUTF8(p); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func HasEquality(t Type) bool {
 	for e := t.OID.Elem(); e != 0; e = t.OID.Elem() {
 		t = Of(e).Storage()
 	}
-	return !t.OID.IsGeometric() && t.OID != OIDJSON
+	return !t.OID.IsGeometric() && t.OID != OIDJSON && t.OID != OIDXML
 }
 
 // AppendPoints appends the form of points.

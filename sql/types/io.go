@@ -8,6 +8,7 @@ import (
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/xml"
 )
 
 // Options are what the text forms depend on besides the value. A nil *Options
@@ -23,6 +24,8 @@ type Options struct {
 	FloatDigits int
 	// ByteaEscape selects bytea's old output form (bytea_output = escape).
 	ByteaEscape bool
+	// XMLDocument says that xml values are documents (xmloption = document).
+	XMLDocument bool
 	// Names resolves the names of reg* types; nil: they are numbers.
 	Names NameResolver
 }
@@ -40,6 +43,13 @@ func (o *Options) location() *time.Location {
 		return time.UTC
 	}
 	return o.Location
+}
+
+func (o *Options) xmlMode() xml.Mode {
+	if o != nil && o.XMLDocument {
+		return xml.Document
+	}
+	return xml.Content
 }
 
 func (o *Options) now() time.Time {

@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/textsearch"
+	"github.com/streamdb/streamdb/sql/xml"
 )
 
 func appendText(dst []byte, t Type, d datum, o *Options) []byte {
@@ -37,6 +38,8 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 		return decimal.AppendText(dst, d.b)
 	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDJSON, OIDUnknown, OIDPgNodeTree, OIDACLItem, OIDCString:
 		return append(dst, d.b...)
+	case OIDXML:
+		return xml.AppendOutput(dst, d.b)
 	case OIDJSONPath:
 		return appendJSONPath(dst, d.b)
 	case OIDTSVector:
@@ -274,6 +277,12 @@ func parseBytesText(b *columnar.Builder, t Type, s string, o *Options) (err erro
 	case OIDJSON:
 		if err = CheckJSON(s); err == nil {
 			return putText(b, s)
+		}
+	case OIDXML:
+		if err = CheckUTF8(s); err == nil {
+			if err = xml.Check(s, o.xmlMode()); err == nil {
+				return putText(b, s)
+			}
 		}
 	case OIDJSONB:
 		buf, err = ParseJSONB(buf, s)

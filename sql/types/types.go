@@ -33,6 +33,7 @@ const (
 	OIDOid                OID = 26
 	OIDOidVector          OID = 30
 	OIDJSON               OID = 114
+	OIDXML                OID = 142
 	OIDFloat4             OID = 700
 	OIDFloat8             OID = 701
 	OIDUnknown            OID = 705
@@ -129,6 +130,7 @@ const (
 	OIDNumericArray     OID = 1231
 	OIDUUIDArray        OID = 2951
 	OIDJSONArray        OID = 199
+	OIDXMLArray         OID = 143
 	OIDJSONBArray       OID = 3807
 	OIDRecordArray      OID = 2287
 	OIDTimeTZArray      OID = 1270
@@ -165,6 +167,7 @@ var (
 	UUID        = Of(OIDUUID)
 	JSON        = Of(OIDJSON)
 	JSONB       = Of(OIDJSONB)
+	XML         = Of(OIDXML)
 	Unknown     = Of(OIDUnknown)
 	Void        = Of(OIDVoid)
 	Record      = Of(OIDRecord)
@@ -179,7 +182,7 @@ var (
 // timetz as U128{Hi: microseconds of the day, Lo: seconds west of UTC};
 // interval as U128{Hi: months(32)<<32 | days(32), Lo: microseconds}; uuid as
 // U128 big-endian; macaddr and macaddr8 (with the first bit inverted) as int64;
-// inet and cidr in a form of the same order; "char" and all text kinds as UTF-8 bytes; json as its text;
+// inet and cidr in a form of the same order; "char" and all text kinds as UTF-8 bytes; json and xml as their texts;
 // bytea raw; numeric as package decimal encodes it; jsonb, arrays (with
 // int2vector and oidvector), ranges, geometric values, bit strings and records in the binary forms of this package; tsvector
 // and tsquery in those of package textsearch.
