@@ -28,7 +28,10 @@ func viewColumns(q *planner.Query, names []string) ([]catalog.Column, error) {
 		if i < len(names) {
 			out[i].Name = names[i]
 		}
-		if c.Type.OID == types.OIDUnknown {
+		switch {
+		case c.Domain != 0:
+			out[i].Type = types.Of(c.Domain)
+		case c.Type.OID == types.OIDUnknown:
 			out[i].Type = types.Text
 		}
 	}

@@ -122,6 +122,14 @@ func detailsOf(t types.Type) typeDetails {
 	return d
 }
 
+// behind is the type that a domain is made of; others are themselves.
+func behind(t types.Type) types.Type {
+	if t.OID.IsDomain() {
+		return types.Lookup(t.OID).Definition.Base
+	}
+	return t
+}
+
 // dataTypeName is information_schema's data_type.
 func dataTypeName(t types.Type) string {
 	switch i := types.Lookup(t.OID); {
@@ -129,8 +137,8 @@ func dataTypeName(t types.Type) string {
 		return "USER-DEFINED"
 	case i.IsArray():
 		return "ARRAY"
-	case i.Kind == 'd':
-		return dataTypeName(t.Storage())
+	case i.Kind == 'd' && !i.Definition.Base.OID.IsDomain():
+		return dataTypeName(i.Definition.Base)
 	case t.OID.IsAnonymous(): // struct<…> and map(…): not PostgreSQL's
 		return t.OID.Name()
 	case t.OID >= types.FirstUser:
@@ -205,8 +213,8 @@ func infoColumns(m *model, e Env, f *filler) {
 	typ := func(i int) types.Type { return as[i].col.Type }
 	f.dataType(typ)
 	f.collation(e.Database(), typ)
-	f.text("udt_schema", func(i int) string { return typeSchema(typ(i).Storage()) })
-	f.text("udt_name", func(i int) string { return infoOf(typ(i).Storage()).Name })
+	f.text("udt_schema", func(i int) string { return typeSchema(behind(typ(i))) })
+	f.text("udt_name", func(i int) string { return infoOf(behind(typ(i))).Name })
 	domain := func(i int, s string) string {
 		if typ(i).OID.IsDomain() {
 			return s

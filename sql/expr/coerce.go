@@ -73,7 +73,7 @@ func CanCoerce(from, to types.Type, ctx CastContext) bool {
 }
 
 func canCoerce(from, to types.OID, ctx CastContext) bool {
-	if from == to || to == types.OIDAny || isPolymorphic(to) || from == types.OIDUnknown || from == types.OIDRecord && to.IsComposite() {
+	if from == to || to == types.OIDAny || isPolymorphic(to) || from == types.OIDUnknown || from == types.OIDRecord && types.Of(to).Storage().OID.IsComposite() {
 		return true
 	}
 	if from.Elem() == types.OIDRecord && to.Elem().IsAnonymous() && to.Elem().IsComposite() {
@@ -150,16 +150,13 @@ func newCast(fn *Function, e Expr, typ types.Type, pos int) Expr {
 	return &Call{Fn: fn, Args: []Expr{e}, Typ: typ, Pos: pos, Cast: true}
 }
 
+// Relabeled is a value under another type of the same physical form.
+func Relabeled(e Expr, typ types.Type) Expr {
+	return newCast(relabelFunc(e.Type().OID, typ.OID), e, typ, 0)
+}
+
 // coerceUnknown gives a literal or a parameter of unknown type its type.
 func coerceUnknown(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
-	if elem := to.OID.Elem(); elem.IsDomain() && !IsNullConst(e) { // so that the elements are checked
-		of := types.Type{OID: elem}.Storage().ArrayType()
-		array, err := coerceUnknown(e, of, ctx, pos)
-		if err != nil {
-			return nil, err
-		}
-		return coerceBase(array, to, CastExplicit, pos)
-	}
 	switch e := e.(type) {
 	case *Param:
 		e.Typ = types.Of(to.OID)

@@ -40,6 +40,13 @@ func coerceDomain(e Expr, domain types.OID, ctx CastContext, pos int) (Expr, err
 	return &Call{Fn: fn, Args: []Expr{out}, Typ: base, Pos: pos, Cast: true}, nil
 }
 
+func init() {
+	types.CheckDomain = func(domain types.OID, v *columnar.Vec) error {
+		_, err := CheckDomain(domain, v, &Context{})
+		return err
+	}
+}
+
 // CheckDomain checks the values of a column against the constraints of its
 // type, if that is a domain; row is the first that fails.
 func CheckDomain(domain types.OID, v *columnar.Vec, ctx *Context) (row int, err error) {

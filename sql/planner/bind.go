@@ -57,6 +57,7 @@ type Bound interface{ bound() }
 type ResultColumn struct {
 	plan.Column
 	// TableOID and AttrNum tell the table column that it is, if it is just one.
+	Domain   types.OID // that is its type as PostgreSQL has it, 0 for none
 	TableOID uint32
 	AttrNum  int16
 }

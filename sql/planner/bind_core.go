@@ -34,6 +34,8 @@ type binder struct {
 	// refs tells where columns were named, for the errors of grouping.
 	refs   map[expr.Expr]columnUse
 	shapes shapes // of the records in it
+	// domains are the expressions whose type is a domain.
+	domains map[expr.Expr]types.OID
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
 	// linkNames are the names of the columns of scalar subqueries.
@@ -120,6 +122,7 @@ func newBinder(ctx *Context, text string, base int) *binder {
 		rowIDs: map[plan.ObjectID]*sharedRel{},
 		refs:   map[expr.Expr]columnUse{},
 
+		domains:   map[expr.Expr]types.OID{},
 		recursing: map[int]bool{},
 		linkNames: map[*pg.SubLink]string{},
 	}
@@ -195,7 +198,7 @@ func (b *binder) resultColumns(q *boundQuery) []ResultColumn {
 	cols := plainRecords(q.rel.Columns())
 	out := make([]ResultColumn, len(q.cols))
 	for i, c := range q.cols {
-		out[i] = ResultColumn{Column: cols[i], TableOID: c.tableOID, AttrNum: c.attNum}
+		out[i] = ResultColumn{Column: cols[i], Domain: c.domain, TableOID: c.tableOID, AttrNum: c.attNum}
 		out[i].Name = c.name
 	}
 	return out

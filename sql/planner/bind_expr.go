@@ -48,6 +48,14 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 			WithHint("Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the platform's stack depth limit is adequate.")
 	}
 	defer func() { x.depth-- }()
+	e, err := x.anyExpr(n)
+	if err != nil {
+		return nil, err
+	}
+	return x.stored(e), nil
+}
+
+func (x exprBinder) anyExpr(n *pg.Node) (expr.Expr, error) {
 	switch n := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		return x.columnRef(x.scope, n.ColumnRef)
@@ -95,13 +103,21 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 		if err := x.refuseSets("set-returning functions are not allowed in COALESCE", args...); err != nil {
 			return nil, err
 		}
-		return expr.NewCoalesce(args, x.pos(n.CoalesceExpr.Location))
+		e, err := expr.NewCoalesce(args, x.pos(n.CoalesceExpr.Location))
+		if err != nil {
+			return nil, err
+		}
+		return x.declareCommon(e, args), nil
 	case *pg.Node_MinMaxExpr:
 		args, err := x.exprs(n.MinMaxExpr.Args)
 		if err != nil {
 			return nil, err
 		}
-		return expr.NewMinMax(n.MinMaxExpr.Op == pg.MinMaxOp_IS_GREATEST, args, x.pos(n.MinMaxExpr.Location))
+		e, err := expr.NewMinMax(n.MinMaxExpr.Op == pg.MinMaxOp_IS_GREATEST, args, x.pos(n.MinMaxExpr.Location))
+		if err != nil {
+			return nil, err
+		}
+		return x.declareCommon(e, args), nil
 	case *pg.Node_AArrayExpr:
 		return x.array(n.AArrayExpr, types.Unknown)
 	case *pg.Node_RowExpr:
@@ -306,7 +322,15 @@ func (x exprBinder) caseOf(c *pg.CaseExpr, arg expr.Expr, pos int) (expr.Expr, e
 	if err := x.refuseSets("set-returning functions are not allowed in CASE", all...); err != nil {
 		return nil, err
 	}
-	return expr.NewCase(whens, els, pos)
+	e, err := expr.NewCase(whens, els, pos)
+	if err != nil || els == nil {
+		return e, err
+	}
+	results := []expr.Expr{els}
+	for _, w := range whens {
+		results = append(results, w.Then)
+	}
+	return x.declareCommon(e, results), nil
 }
 
 // refuseSets fails if there is a set-returning function in one of es.
@@ -350,10 +374,13 @@ func (x exprBinder) typeCast(c *pg.TypeCast) (expr.Expr, error) {
 		return expr.EmptyMap(typ), nil
 	}
 	e, err := x.expr(c.Arg)
-	if err != nil {
+	if err != nil || typ.OID.IsDomain() && x.domains[e] == typ.OID {
+		return e, err
+	}
+	if e, err = expr.Coerce(e, typ, expr.CastExplicit, pos); err != nil {
 		return nil, err
 	}
-	return expr.Coerce(e, typ, expr.CastExplicit, pos)
+	return x.declare(e, typ), nil
 }
 
 // array binds ARRAY[…]. A known array type (from a cast around it) is the type
@@ -379,7 +406,11 @@ func (x exprBinder) array(a *pg.A_ArrayExpr, typ types.Type) (expr.Expr, error) 
 			return nil, pgerror.New(pgerror.IndeterminateDatatype, "cannot determine type of empty array").
 				WithHint("Explicitly cast to the desired type, for example ARRAY[]::integer[].").At(pos)
 		}
-		return expr.NewArray(elems, pos)
+		e, err := expr.NewArray(elems, pos)
+		if d := x.commonDomain(elems); err == nil && d != 0 && d.Array() != 0 && !multi {
+			e.(*expr.ArrayCtor).Typ = types.Of(d.Array())
+		}
+		return e, err
 	}
 	if len(elems) == 0 {
 		return &expr.ArrayCtor{Typ: types.Of(typ.OID)}, nil
@@ -614,7 +645,8 @@ func (x exprBinder) subLink(s *pg.SubLink) (expr.Expr, error) {
 		if len(cols) != 1 {
 			return nil, pgerror.New(pgerror.SyntaxError, "subquery must return only one column").At(pos)
 		}
-		return &expr.Subquery{Kind: expr.SubqueryScalar, Rel: rel, Typ: cols[0].Type, Pos: pos}, nil
+		e := &expr.Subquery{Kind: expr.SubqueryScalar, Rel: rel, Typ: cols[0].Type, Pos: pos}
+		return x.declare(e, types.Of(q.cols[0].domain)), nil
 	case pg.SubLinkType_ARRAY_SUBLINK:
 		return x.arraySubquery(q, pos)
 	}
@@ -632,7 +664,9 @@ func (x exprBinder) arraySubquery(q *boundQuery, pos int) (expr.Expr, error) {
 		if typ.OID.Array() == 0 {
 			return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", typ).At(pos)
 		}
-		typ = arrayType(typ)
+		if typ = arrayType(typ); q.cols[0].domain.Array() != 0 {
+			typ = types.Of(q.cols[0].domain.Array())
+		}
 	} else {
 		typ = types.Of(typ.OID)
 	}

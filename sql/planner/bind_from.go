@@ -241,7 +241,7 @@ func objectEntry(o *catalog.Object) *entry {
 	}
 	for i, c := range o.Columns {
 		e.columns = append(e.columns, entryColumn{
-			name: c.Name, index: i, typ: c.Type.Storage(), hidden: c.Hidden, tableOID: o.OID, attNum: int16(i + 1),
+			name: c.Name, index: i, typ: c.Type.Storage(), domain: domainType(c.Type), hidden: c.Hidden, tableOID: o.OID, attNum: int16(i + 1),
 		})
 	}
 	return e
@@ -385,7 +385,7 @@ func (q *boundQuery) entry(name string) *entry {
 	cols := q.rel.Columns()
 	for i, c := range q.cols {
 		e.columns = append(e.columns, entryColumn{
-			name: c.name, index: i, typ: cols[i].Type, tableOID: c.tableOID, attNum: c.attNum,
+			name: c.name, index: i, typ: cols[i].Type, domain: c.domain, tableOID: c.tableOID, attNum: c.attNum,
 		})
 	}
 	return e
@@ -586,6 +586,9 @@ func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.Joi
 			c.table = tableOf(item.entries, m.left)
 			extra = append(extra, m.value)
 			cols = append(cols, plan.Column{Name: m.name, Type: c.typ})
+		}
+		if m.left.domain == m.right.domain {
+			c.domain = m.left.domain
 		}
 		m.left.merged, m.right.merged = true, true
 		e.columns = append(e.columns, c)

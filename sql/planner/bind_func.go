@@ -69,6 +69,9 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 		}
 		return e, x.notAggregate(f, name, pos)
 	}
+	if name == "pg_typeof" && len(args) == 1 && x.domains[args[0]] != 0 {
+		args[0] = expr.Relabeled(args[0], x.declaredType(args[0]))
+	}
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
 		e, err = x.setFunction(name, args, opts)
 	} else {
@@ -76,6 +79,9 @@ func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if recordFunctions[name] == populateRecord && len(args) > 0 {
+		e = x.declare(e, x.declaredType(args[0]))
 	}
 	return e, x.notAggregate(f, name, pos)
 }

@@ -42,12 +42,12 @@ func (b *binder) expand(c *tableCall) {
 	}
 	c.raw, c.cols = typ, nil
 	for _, f := range fields {
-		c.cols = append(c.cols, plan.Column{Name: f.Name, Type: f.Type.Storage()})
+		c.cols = append(c.cols, plan.Column{Name: f.Name, Type: f.Type})
 	}
 	c.fields = func(elem expr.Expr) ([]expr.Expr, error) {
 		out := make([]expr.Expr, len(fields))
 		for i := range fields {
-			out[i] = field(elem, fields, i, 0)
+			out[i] = b.field(elem, fields, i, 0)
 		}
 		return out, nil
 	}
@@ -142,7 +142,7 @@ func (x exprBinder) recordCall(call *pg.FuncCall, name string, defs []*pg.Node) 
 	}
 	c.cols = nil
 	for _, col := range cols {
-		c.cols = append(c.cols, plan.Column{Name: col.Name, Type: col.Type.Storage()})
+		c.cols = append(c.cols, plan.Column{Name: col.Name, Type: col.Type})
 	}
 	c.fields, err = x.recordFields(base, cols, x.pos(defs[0].GetColumnDef().GetLocation()), pos)
 	return c, err

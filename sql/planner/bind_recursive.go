@@ -8,6 +8,7 @@ import (
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // refersTo reports whether a tree names a relation without a schema. It does
@@ -108,7 +109,7 @@ func (b *binder) recursiveCTE(c *cte, parent *scope, s *cteScope) error {
 	}
 	c.cols = make([]outputColumn, len(first.cols))
 	for i, col := range first.cols {
-		c.cols[i].name = col.name // they are no longer columns of a table
+		c.cols[i].name, c.cols[i].domain = col.name, col.domain // they are no longer columns of a table
 	}
 	if err := c.rename(b); err != nil {
 		return err
@@ -261,10 +262,17 @@ func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStm
 		return nil, err
 	}
 	for i, col := range u.rel.Columns() {
-		if col.Type.OID != before[i].Type.OID {
+		was, is := before[i].Type, col.Type
+		if d := first.cols[i].domain; d != 0 {
+			was = types.Of(d)
+		}
+		if d := u.cols[i].domain; d != 0 {
+			is = types.Of(d)
+		}
+		if was.OID != is.OID {
 			return nil, pgerror.New(pgerror.DatatypeMismatch,
 				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall",
-				c.name, i+1, before[i].Type, col.Type).
+				c.name, i+1, was, is).
 				WithHint("Cast the output of the non-recursive term to the correct type.").
 				At(b.pos(targetLocation(q.Larg, i)))
 		}

@@ -29,8 +29,9 @@ type entryColumn struct {
 	name   string
 	index  int // in the row of the scope
 	typ    types.Type
-	hidden bool // not part of *
-	merged bool // by USING or NATURAL: only visible with qualification
+	domain types.OID // that is its type, 0 for none
+	hidden bool      // not part of *
+	merged bool      // by USING or NATURAL: only visible with qualification
 	// table is the relation whose column a merged column is, if it is one's.
 	table string
 	// table and number tell the column of a table that it is.
@@ -302,6 +303,9 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	if m.col.table != "" {
 		table = m.col.table
 	}
+	if m.col.domain != 0 {
+		b.domains[x] = m.col.domain
+	}
 	b.refs[x] = columnUse{pos: pos, table: table, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum}
 	return x
 }
@@ -554,7 +558,7 @@ func shift(es []*entry, n int) {
 func newEntry(name string, cols []plan.Column) *entry {
 	e := &entry{name: name, relVisible: true, colsVisible: true}
 	for i, c := range cols {
-		e.columns = append(e.columns, entryColumn{name: c.Name, index: i, typ: c.Type})
+		e.columns = append(e.columns, entryColumn{name: c.Name, index: i, typ: c.Type.Storage(), domain: domainType(c.Type)})
 	}
 	return e
 }

@@ -38,7 +38,8 @@ type outputColumn struct {
 	name     string
 	tableOID uint32
 	attNum   int16
-	pos      int // of the expression in the select list
+	domain   types.OID // that is its type, 0 for none
+	pos      int       // of the expression in the select list
 }
 
 // collection is the query as an unordered collection of its visible columns.
@@ -81,6 +82,7 @@ type selectItem struct {
 	name     string
 	tableOID uint32
 	attNum   int16
+	domain   types.OID // that is its type, 0 for none
 	pos      int
 	key      int // of grouping sets, plus one; 0: none
 	junk     bool
@@ -310,6 +312,9 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 			it.tableOID, it.attNum = use.tableOID, use.attNum
 		}
 		sel.items = append(sel.items, it)
+	}
+	for i := range sel.items {
+		sel.items[i].domain = sel.domains[sel.items[i].expr]
 	}
 	return nil
 }
@@ -604,7 +609,7 @@ func (sel *selectState) finish() (*boundQuery, error) {
 			p.Exprs = append(p.Exprs, e)
 			p.Cols = append(p.Cols, plan.Column{Name: it.name, Type: e.Type(), NotNull: neverNullIn(e, in)})
 			if !junk {
-				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum, pos: it.pos})
+				q.cols = append(q.cols, outputColumn{name: it.name, tableOID: it.tableOID, attNum: it.attNum, domain: it.domain, pos: it.pos})
 			}
 		}
 	}

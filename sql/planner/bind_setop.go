@@ -170,6 +170,9 @@ func (b *binder) combineSets(kind plan.SetOpKind, all bool, name string, l, r *b
 	out := &boundQuery{rel: op, cols: make([]outputColumn, n)}
 	for i := range n {
 		out.cols[i].name, out.cols[i].pos = l.cols[i].name, l.cols[i].pos
+		if l.cols[i].domain == r.cols[i].domain {
+			out.cols[i].domain = l.cols[i].domain
+		}
 	}
 	out.leaves = append(l.leaves[:len(l.leaves):len(l.leaves)], r.leaves...)
 	return out, nil
@@ -332,6 +335,7 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*bound
 		if err != nil {
 			return nil, err
 		}
+		domain := b.commonDomain(column)
 		for i := range rows {
 			if rows[i][c], err = expr.Coerce(rows[i][c], typ, expr.CastImplicit, expr.PosOf(rows[i][c])); err != nil {
 				return nil, err
@@ -341,7 +345,7 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*bound
 			typ.Mod = b.oneShape(column)
 		}
 		cols[c] = plan.Column{Name: "column" + itoa(c+1), Type: typ}
-		q.cols = append(q.cols, outputColumn{name: cols[c].Name})
+		q.cols = append(q.cols, outputColumn{name: cols[c].Name, domain: domain})
 	}
 	q.rel = valuesRel(rows, cols)
 	if err := b.setOpOrder(q, s); err != nil {

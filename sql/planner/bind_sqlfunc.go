@@ -211,7 +211,7 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 		if name == "" {
 			name = "$" + itoa(i+1)
 		}
-		e.columns = append(e.columns, entryColumn{name: name, index: i, typ: types.Of(a.Type.OID)})
+		e.columns = append(e.columns, entryColumn{name: name, index: i, typ: types.Of(a.Type.OID).Storage(), domain: domainType(a.Type)})
 	}
 	fs.scope.lateral, fs.scope.entries = true, []*entry{e}
 	src, outer := b.src, b.function
@@ -308,7 +308,7 @@ func functionResult(o *catalog.Object, q *boundQuery) error {
 		if err != nil {
 			return err
 		}
-		c.Exprs[i], c.Cols[i].Type = e, t
+		c.Exprs[i], c.Cols[i].Type = e, t.Storage()
 		q.rel = &c
 	}
 	return nil
@@ -382,10 +382,15 @@ func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (ex
 	if fn.Strict && len(args) > 0 {
 		e = &expr.Case{Whens: []expr.When{{Cond: anyNull(args), Then: nullConst(typ)}}, Else: e, Typ: typ}
 	}
-	if !fn.Set {
+	if fn.Set {
+		if e, err = x.setFunction("unnest", []expr.Expr{e}, expr.CallOptions{Pos: pos}); err != nil {
+			return nil, err
+		}
+	}
+	if asRecord {
 		return e, nil
 	}
-	return x.setFunction("unnest", []expr.Expr{e}, expr.CallOptions{Pos: pos})
+	return x.declare(e, ResultTypes(fn)[0]), nil
 }
 
 // rowResult reports whether a function's result is a record in an expression.
@@ -536,6 +541,9 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 	}
 	e := newEntry(o.Name, rel.Columns()[:n])
 	e.value = n == 1 && !rowResult(o.Function)
+	for i, t := range ResultTypes(o.Function) {
+		e.columns[i].domain = domainType(t)
+	}
 	if err := e.rename(fn.Alias, 0); err != nil {
 		return nil, err
 	}

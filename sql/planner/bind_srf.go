@@ -164,7 +164,7 @@ func (x exprBinder) expandRow(in *pg.A_Indirection) ([]selectItem, error) {
 	}
 	out := make([]selectItem, len(fields))
 	for i, f := range fields {
-		out[i] = selectItem{expr: field(e, fields, i, 0), name: f.Name}
+		out[i] = selectItem{expr: x.field(e, fields, i, 0), name: f.Name}
 	}
 	return out, nil
 }
@@ -398,7 +398,11 @@ func expandFields(rel plan.Rel, base int, c *tableCall) (plan.Rel, error) {
 			p.Exprs, p.Cols = append(p.Exprs, plan.RefTo(in, i)), append(p.Cols, in[i])
 			continue
 		}
-		p.Exprs, p.Cols = append(p.Exprs, exprs...), append(p.Cols, c.cols...)
+		p.Exprs = append(p.Exprs, exprs...)
+		for _, col := range c.cols {
+			col.Type = col.Type.Storage()
+			p.Cols = append(p.Cols, col)
+		}
 	}
 	return p, nil
 }
@@ -407,6 +411,9 @@ func expandFields(rel plan.Rel, base int, c *tableCall) (plan.Rel, error) {
 // single unnamed column gives it the alias's name.
 func functionEntry(cols []plan.Column, c *tableCall, fn *pg.RangeFunction) (*entry, error) {
 	e := newEntry("", cols)
+	for i, col := range c.cols {
+		e.columns[i].domain = domainType(col.Type)
+	}
 	if len(fn.Functions) == 1 {
 		if f := fn.Functions[0].GetList().GetItems()[0].GetFuncCall(); f != nil {
 			e.name = f.Funcname[len(f.Funcname)-1].GetString_().GetSval()

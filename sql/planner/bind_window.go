@@ -369,7 +369,11 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 	own.partition, own.order = slices.Clone(spec.partition), slices.Clone(spec.order)
 	call.Frame = own.frame
 	sel.windows = append(sel.windows, windowCall{call: call, spec: &own})
-	return &expr.Column{Index: windowBase + len(sel.windows) - 1, Typ: call.Typ, Name: name}, nil
+	e := &expr.Column{Index: windowBase + len(sel.windows) - 1, Typ: call.Typ, Name: name}
+	if pureWindows[name].value && len(args) < 3 {
+		return x.declareCommon(e, args[:1]), nil
+	}
+	return e, nil
 }
 
 // pureWindow resolves the arguments of a true window function.

@@ -95,8 +95,12 @@ func (b *binder) oneShape(values []expr.Expr) int32 {
 }
 
 // shapedResult is the type of the result of an aggregate or window function: where
-// it is of records, or an array of them, they are those of the first argument.
+// it is of records, or an array of them, they are those of the first argument; an
+// array of values of a domain is one of the domain.
 func (b *binder) shapedResult(typ types.Type, args []expr.Expr) types.Type {
+	if d := b.commonDomain(args[:min(len(args), 1)]); d.Array() != 0 && typ.OID == args[0].Type().OID.Array() {
+		return types.Of(d.Array())
+	}
 	if len(args) == 0 || plainRecord(typ) != typ || typ.OID != types.OIDRecord && typ.OID != types.OIDRecordArray {
 		return typ
 	}
@@ -111,6 +115,9 @@ func (b *binder) rowShape(row *expr.Row) []types.Field {
 	fields := make([]types.Field, len(row.Fields))
 	for i, f := range row.Fields {
 		fields[i] = types.Field{Name: "f" + strconv.Itoa(i+1), Type: b.shaped(f)}
+		if d := b.domains[f]; d != 0 {
+			fields[i].Type = types.Of(d)
+		}
 		if row.Names != nil {
 			fields[i].Name = row.Names[i]
 		}
@@ -137,18 +144,19 @@ func (b *binder) shapeOf(e expr.Expr) []types.Field {
 }
 
 // field is field i of a value whose fields are known.
-func field(e expr.Expr, fields []types.Field, i, pos int) expr.Expr {
+func (b *binder) field(e expr.Expr, fields []types.Field, i, pos int) expr.Expr {
+	f := expr.NewRecordField(e, i, fields[i].Type, pos)
 	if e.Type().OID.IsComposite() {
-		return expr.NewField(e, i, pos)
+		f = expr.NewField(e, i, pos)
 	}
-	return expr.NewRecordField(e, i, fields[i].Type, pos)
+	return b.declare(f, fields[i].Type)
 }
 
 // fieldOf is a field of a row value.
 func (b *binder) fieldOf(e expr.Expr, name string, pos int) (expr.Expr, error) {
 	fields := b.shapeOf(e)
 	if i := slices.IndexFunc(fields, func(f types.Field) bool { return f.Name == name }); i >= 0 {
-		return field(e, fields, i, pos), nil
+		return b.field(e, fields, i, pos), nil
 	}
 	switch typ := e.Type(); {
 	case typ.OID == types.OIDRecord:

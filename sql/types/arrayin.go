@@ -337,8 +337,11 @@ func parseArray(dst []byte, t Type, s string, o *Options) ([]byte, error) {
 			return dst, err
 		}
 	}
-	n := b.Len()
-	return AppendArray(dst, elem.OID, r.dims[:r.ndim], b.Build(), 0, n), nil
+	v := b.Build()
+	if err := checkDomain(elem.OID, v); err != nil {
+		return dst, err
+	}
+	return AppendArray(dst, elem.OID, r.dims[:r.ndim], v, 0, v.Len()), nil
 }
 
 func appendVectorText(dst, b []byte) []byte {
@@ -492,5 +495,9 @@ func parseArrayBinary(dst []byte, t Type, p []byte) ([]byte, error) {
 	if len(p) > 0 {
 		return dst, errBinaryFormat("")
 	}
-	return AppendArray(dst, elem.OID, dims[:ndim], b.Build(), 0, n), nil
+	v := b.Build()
+	if err := checkDomain(elem.OID, v); err != nil {
+		return dst, err
+	}
+	return AppendArray(dst, elem.OID, dims[:ndim], v, 0, n), nil
 }

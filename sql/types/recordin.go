@@ -48,7 +48,11 @@ func parseRecord(dst []byte, t OID, s string, o *Options) ([]byte, error) {
 		} else if err := parseText(b, f.Type, text, o); err != nil {
 			return dst, err
 		}
-		r.Field(Of(f.Type.Storage().OID), b.Build(), 0)
+		v := b.Build()
+		if err := checkDomain(f.Type.OID, v); err != nil {
+			return dst, err
+		}
+		r.Field(Of(f.Type.Storage().OID), v, 0)
 	}
 	if len(fields) == 0 && rest != "" && rest[0] != ')' || rest != "" && rest[0] == ',' {
 		return fail("Too many columns.")
@@ -127,7 +131,11 @@ func parseRecordBinary(dst []byte, t OID, p []byte) ([]byte, error) {
 			}
 			p = rest
 		}
-		r.Field(Of(f.Type.Storage().OID), b.Build(), 0)
+		v := b.Build()
+		if err := checkDomain(f.Type.OID, v); err != nil {
+			return dst, err
+		}
+		r.Field(Of(f.Type.Storage().OID), v, 0)
 	}
 	if len(p) > 0 {
 		return dst, errBinaryFormat("")

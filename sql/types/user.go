@@ -157,6 +157,18 @@ func (t Type) Storage() Type {
 	return t
 }
 
+// CheckDomain checks values against the constraints of a domain. It is set by
+// those who can evaluate them.
+var CheckDomain func(domain OID, v *columnar.Vec) error
+
+// checkDomain checks the parts of a value that is read, if their type is a domain.
+func checkDomain(t OID, v *columnar.Vec) error {
+	if !t.IsDomain() || CheckDomain == nil {
+		return nil
+	}
+	return CheckDomain(t, v)
+}
+
 // Fields are the attributes of a composite type, nil for others.
 func (o OID) Fields() []Field {
 	if o < FirstUser {
