@@ -253,10 +253,19 @@ type Sink struct {
 	// Delivered is the object whose collection is the rows of the query that have
 	// been delivered.
 	Delivered plan.ObjectID
-	// InsertsOnly says that rows are not taken away again; AppendOnly that the user
-	// said so by type, and not by ignore_delete.
+	// InsertsOnly says that rows are not taken away again.
 	InsertsOnly bool
-	With        string // the options, as they were written
+	Changelog   *Changelog `json:",omitempty"`
+	With        string     // the options, as they are shown
+}
+
+// Changelog says of a sink that what it inserts is not the rows of its query, but Query
+// over the changes of these: the relation Name, with the rows' columns and the kind of change.
+type Changelog struct {
+	Name    string
+	Of      plan.ObjectID // whose changes it is
+	Query   string
+	Columns []Column // of the result
 }
 
 // Function is the definition of a SQL function.

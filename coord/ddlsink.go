@@ -52,14 +52,21 @@ func (s *Session) createSink(d *ddlState, p *prepared, n *parser.CreateSink, w p
 	if err := s.planView(o, q); err != nil {
 		return err
 	}
+	from := o.Columns
+	if n.Changelog != nil {
+		if from, err = s.changelogInto(d, o, p, n); err != nil {
+			return err
+		}
+		opts.insertsOnly = true
+	}
 	if opts.appendOnly && !opts.insertsOnly && !o.Grows {
 		return pgerror.New(pgerror.InvalidParameterValue, "the sink cannot be append-only, as rows of its query may change or go away").
 			WithHint("With force_append_only = 'true' rows that go away stay in the table, and an update adds a row.")
 	}
-	if _, err := planner.BindInto(s.c.bindContext(d.cat), t, n.IntoColumns, planColumns(o)); err != nil {
+	if _, err := planner.BindInto(s.c.bindContext(d.cat), t, n.IntoColumns, planColumns(&catalog.Object{Columns: from})); err != nil {
 		return noPosition(err)
 	}
-	if err := sinkInto(o, t, opts); err != nil {
+	if err := sinkInto(o, t, opts, len(from)); err != nil {
 		return err
 	}
 	return s.putSink(d, o, t)
@@ -100,12 +107,15 @@ func (s *Session) sinkTarget(d *ddlState, n *parser.CreateSink) (*catalog.Object
 
 // sinkQuery is the query of a sink, bound and with its names qualified.
 func (s *Session) sinkQuery(d *ddlState, p *prepared, n *parser.CreateSink) (*planner.Query, string, error) {
-	query := n.Query
-	if n.From != nil {
-		if r := d.cat.Resolve(catalog.KindTable, n.From.Schema, n.From.Name, s.relationPath()); r == nil || !r.Relation() {
-			return nil, "", pgerror.As(undefinedRelation(n.From.Schema, n.From.Name)).At(n.From.Pos)
+	query, of := n.Query, n.From
+	if n.Changelog != nil {
+		of = &n.Changelog.Of
+	}
+	if of != nil {
+		if r := d.cat.Resolve(catalog.KindTable, of.Schema, of.Name, s.relationPath()); r == nil || !r.Relation() {
+			return nil, "", pgerror.As(undefinedRelation(of.Schema, of.Name)).At(of.Pos)
 		}
-		text := "SELECT * FROM " + n.From.String()
+		text := "SELECT * FROM " + of.String()
 		all, err := parser.ParseQuery(text)
 		if err != nil {
 			return nil, "", err
@@ -194,11 +204,11 @@ func (o *sinkOptions) text() string {
 }
 
 // sinkInto completes the definition of a sink by what its table is: its columns, and
-// the key by which rows are told apart there.
-func sinkInto(o, t *catalog.Object, opts *sinkOptions) error {
+// the key by which rows are told apart there. width is how many columns it is given.
+func sinkInto(o, t *catalog.Object, opts *sinkOptions, width int) error {
 	if len(o.Sink.Columns) == 0 {
 		for _, c := range t.Columns {
-			if !c.Hidden && len(o.Sink.Columns) < len(o.Columns) {
+			if !c.Hidden && len(o.Sink.Columns) < width {
 				o.Sink.Columns = append(o.Sink.Columns, c.Name)
 			}
 		}
@@ -208,6 +218,7 @@ func sinkInto(o, t *catalog.Object, opts *sinkOptions) error {
 		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot sink into append-only table \"%s\": rows of the query may change or go away", t.Name).
 			WithHint("With type = 'append-only' and force_append_only = 'true' rows that go away stay in the table, and an update adds a row.")
 	}
+	own := o.Key
 	o.Key = nil
 	var names []string
 	for _, c := range t.PrimaryKey {
@@ -225,6 +236,11 @@ func sinkInto(o, t *catalog.Object, opts *sinkOptions) error {
 	if len(o.Key) == 0 || len(o.Key) < len(t.PrimaryKey) {
 		o.Key = allColumns(o)
 	}
+	if o.Sink.Changelog != nil && len(own) > 0 { // it tells an update from a row that goes and one that comes
+		o.Key = own
+	} else if o.Sink.Changelog != nil {
+		o.Key = allColumns(o)
+	}
 	return nil
 }
 
@@ -234,9 +250,13 @@ func sinkSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 	if o.Cluster != defaultCluster && o.Cluster != "" {
 		in = " IN CLUSTER " + quoteName(o.Cluster)
 	}
-	t := cat.ByID(o.Sink.Into)
+	t, query := cat.ByID(o.Sink.Into), o.Query
+	if c := o.Sink.Changelog; c != nil {
+		of := cat.ByID(c.Of)
+		query = fmt.Sprintf("WITH %s AS CHANGELOG FROM %s.%s %s", quoteName(c.Name), quoteName(of.Schema), quoteName(of.Name), c.Query)
+	}
 	return fmt.Sprintf("CREATE SINK %s.%s%s INTO %s.%s%s AS %s%s", quoteName(o.Schema), quoteName(o.Name), in,
-		quoteName(t.Schema), quoteName(t.Name), columnList(o.Sink.Columns), o.Query, o.Sink.With)
+		quoteName(t.Schema), quoteName(t.Name), columnList(o.Sink.Columns), query, o.Sink.With)
 }
 
 // sinkOrder lists the sinks so that each comes after those whose tables it reads,

@@ -46,6 +46,7 @@ type runningSink struct {
 	clean     dataflow.Epoch // nothing was pending then
 	cleanOf   *collection
 	into      *planner.Write // of boundIn
+	changelog plan.Rel       // what to insert for changes; nil: what they are
 	boundIn   *catalog.Snapshot
 
 	inserted, deleted, deliveries, failures atomic.Int64
@@ -293,7 +294,18 @@ func (k *runningSink) bind(cat *catalog.Snapshot, o *catalog.Object) error {
 	}
 	ctx := k.s.bindContext(nil)
 	ctx.Catalog = cat
-	into, err := planner.BindInto(ctx, t, o.Sink.Columns, planColumns(o))
+	from := o.Columns
+	if c := o.Sink.Changelog; c != nil {
+		q, err := bindChangelog(cat, o, c)
+		if err != nil {
+			return err
+		}
+		if k.changelog, err = planner.Optimize(q.Rel, k.s.optimizeOptions()); err != nil {
+			return err
+		}
+		from = c.Columns
+	}
+	into, err := planner.BindInto(ctx, t, o.Sink.Columns, planColumns(&catalog.Object{Columns: from}))
 	if err != nil {
 		return noPosition(err)
 	}

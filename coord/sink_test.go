@@ -405,3 +405,49 @@ func TestSinkPortions(t *testing.T) {
 	}
 	d.close()
 }
+
+// TestChangelogSinks keeps the changes of a relation in a table.
+func TestChangelogSinks(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	d.exec(c, `SET rw_implicit_flush = true; CREATE TABLE src (k int PRIMARY KEY, v int, "V 2" text); CREATE TABLE plain (a int);
+		CREATE TABLE log (n serial, k int, v int, op smallint); CREATE TABLE plainlog (a int, op int); CREATE TABLE deleted (k int, upper text);
+		INSERT INTO src VALUES (1, 10, 'a');
+		CREATE SINK s1 INTO log (k, v, op) AS WITH x AS CHANGELOG FROM src SELECT k, v, changelog_op FROM x;
+		CREATE MATERIALIZED VIEW twice AS SELECT a * 2 AS a FROM plain;
+		CREATE SINK s2 INTO plainlog AS WITH x AS CHANGELOG FROM twice SELECT * FROM x;
+		CREATE SINK s3 INTO deleted AS WITH "X" AS CHANGELOG FROM src SELECT k, upper("V 2") FROM "X" WHERE changelog_op IN (2, 4) WITH (type = 'append-only')`)
+	check := func(log, plainlog, deleted string) {
+		t.Helper()
+		for _, x := range [][2]string{{"SELECT k, v, op FROM log ORDER BY k, n", log}, {"SELECT * FROM plainlog ORDER BY a, op", plainlog}, {"SELECT * FROM deleted ORDER BY k, upper", deleted}} {
+			if got := strings.ReplaceAll(d.text(c, x[0]), "\n", " "); got != x[1] {
+				t.Errorf("%s: %s, want %s", x[0], got, x[1])
+			}
+		}
+	}
+	check("1,10,1", "", "")
+	d.exec(c, `INSERT INTO src VALUES (2, 20, 'b'); INSERT INTO plain VALUES (1), (1)`)
+	d.exec(c, `UPDATE src SET v = 11, "V 2" = 'c' WHERE k = 1; DELETE FROM src WHERE k = 2; INSERT INTO src VALUES (3, 30, 'd'); UPDATE plain SET a = 3`)
+	d.exec(c, "UPDATE src SET v = v; ALTER TABLE src RENAME v TO w; ALTER TABLE src RENAME TO src2")
+	const log, plainlog, deleted = "1,10,1 1,10,4 1,11,3 2,20,1 2,20,2 3,30,1", "2,1 2,1 2,2 2,2 6,1 6,1", "1,A 2,B"
+	check(log, plainlog, deleted)
+	d.close()
+	d = open(t, dir)
+	c = d.connect()
+	d.exec(c, "SET rw_implicit_flush = true")
+	check(log, plainlog, deleted)
+	d.exec(c, "UPDATE src2 SET w = 0 WHERE k = 3")
+	check(log+" 3,30,4 3,0,3", plainlog, deleted+" 3,D")
+	if got, want := d.text(c, "SHOW CREATE SINK s3"), `public.s3,CREATE SINK "public"."s3" INTO "public"."deleted" ("k", "upper") AS WITH "X" AS CHANGELOG FROM "public"."src2" SELECT k, upper("V 2") FROM "X" WHERE changelog_op IN (2, 4) WITH (type = 'append-only')`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	d.refused(c, "CREATE MATERIALIZED VIEW m AS WITH x AS CHANGELOG FROM src2 SELECT * FROM x", "0A000", "AS CHANGELOG FROM outside of a sink")
+	d.refused(c, "CREATE SINK x INTO plainlog (a) AS WITH x AS CHANGELOG FROM src2 SELECT count(*)::int FROM x", "0A000", "row by row")
+	d.refused(c, "CREATE SINK x INTO plainlog (a) AS WITH x AS CHANGELOG FROM src2 SELECT x.k FROM x JOIN src2 USING (k)", "42P01", "src2")
+	d.refused(c, "CREATE SINK x INTO plainlog (a) AS WITH x AS CHANGELOG FROM src2 SELECT x.k FROM x JOIN public.src2 USING (k)", "0A000", "another relation")
+	d.refused(c, "CREATE SINK x INTO plainlog AS WITH x AS CHANGELOG FROM nope SELECT * FROM x", "42P01", "nope")
+	d.refused(c, "CREATE SINK x INTO plain AS WITH x AS CHANGELOG FROM twice SELECT a FROM x", "42P17", "feed itself")
+	d.refused(c, "DROP TABLE src2", "2BP01", "other objects depend on it")
+	d.close()
+}

@@ -17,7 +17,14 @@ import (
 func (k *runningSink) write(ctx context.Context, o *catalog.Object, pending *dataflow.Delta) (*writer, error) {
 	s, t := k.s, k.into.Table
 	come, gone := bySign(pending)
-	if o.Sink.InsertsOnly {
+	if o.Sink.Changelog != nil {
+		var err error
+		if come.Batch, err = k.changes(ctx, o, come, gone); err != nil {
+			return nil, err
+		}
+		come.Diffs = nil
+	}
+	if o.Sink.InsertsOnly || o.Sink.Changelog != nil {
 		gone.N = 0
 	}
 	if err := s.lockForm(ctx, t.ID, false); err != nil {
@@ -191,6 +198,9 @@ func (k *runningSink) remaining(r *writeRun, o *catalog.Object, gone *dataflow.D
 // deleteRows takes rows away from a table without a key: for each that is gone one
 // that has its values in the columns that the sink gives, if there still is one.
 func (k *runningSink) deleteRows(r *writeRun, o *catalog.Object, gone *dataflow.Delta) error {
+	if gone.N == 0 {
+		return nil
+	}
 	t := k.into.Table
 	var cols []int
 	for _, name := range o.Sink.Columns {

@@ -353,6 +353,12 @@ type CreateConnection struct {
 	With    []Option
 }
 
+// Changelog is RisingWave's WITH name AS CHANGELOG FROM relation.
+type Changelog struct {
+	Name string
+	Of   Name
+}
+
 // CreateSink is CREATE SINK in both spellings.
 type CreateSink struct {
 	Name        Name
@@ -361,6 +367,8 @@ type CreateSink struct {
 	// From is the relation; Query is RisingWave's AS query. One is set.
 	From  *Name
 	Query *Query
+	// Changelog says that Query reads, under a name, the changes of a relation.
+	Changelog *Changelog
 	// Into is RisingWave's SINK INTO table.
 	Into        *Name
 	IntoColumns []string

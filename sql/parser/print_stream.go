@@ -168,6 +168,9 @@ func (w *printer) createSink(n *CreateSink) {
 		w.put("FROM", n.From.String())
 	} else if n.Query != nil {
 		w.put("AS")
+		if c := n.Changelog; c != nil {
+			w.put("WITH", QuoteIdent(c.Name), "AS CHANGELOG FROM", c.Of.String())
+		}
 		w.query(n.Query)
 	}
 	if n.Connection != nil {

@@ -1,5 +1,7 @@
 package parser
 
+import "github.com/streamdb/streamdb/sql/pgerror"
+
 // createSink parses what follows CREATE SINK, in both spellings.
 func (s *stream) createSink() Node {
 	n := &CreateSink{IfNotExists: s.ifNotExists()}
@@ -17,6 +19,7 @@ func (s *stream) createSink() Node {
 		f := s.name()
 		n.From = &f
 	case s.accept("as"):
+		n.Changelog = s.changelog()
 		q := s.queryUntil(s.sinkQueryEnd())
 		n.Query = &q
 	default:
@@ -27,6 +30,33 @@ func (s *stream) createSink() Node {
 	}
 	s.sinkClauses(n)
 	return n
+}
+
+// changelog is WITH name AS CHANGELOG FROM relation, nil if that is not next.
+func (s *stream) changelog() *Changelog {
+	if t := s.peekAt(1); !s.is("with") || !identToken(t) || s.peekAt(2).val != "as" || s.peekAt(3).val != "changelog" || s.peekAt(4).val != "from" {
+		return nil
+	}
+	s.expect("with")
+	c := &Changelog{Name: s.ident()}
+	s.expect("as", "changelog", "from")
+	c.Of = s.name()
+	if s.isOp(",") {
+		s.refuse(pgerror.Unsupported("a further WITH query beside a changelog").At(s.pos()))
+	}
+	return c
+}
+
+// refuseChangelog says that a changelog up to a token is not there.
+func (s *stream) refuseChangelog(end int) {
+	for i := s.i + 2; i+2 < end; i++ {
+		if t := s.toks[i]; t.kind == tokWord && t.val == "changelog" && s.toks[i-1].val == "as" && s.toks[i+1].val == "from" {
+			s.refuse(pgerror.Unsupported("AS CHANGELOG FROM outside of a sink into a table").
+				WithHint("What a changelog holds depends on when it was read; CREATE SINK ... INTO table AS WITH ... AS CHANGELOG FROM ... keeps one in a table.").
+				At(Position(s.text, t.start)))
+			return
+		}
+	}
 }
 
 // sinkQueryEnd finds the WITH (connector = …) that ends the query of a sink.

@@ -333,6 +333,7 @@ func (s *stream) moveError(e *pgerror.Error, prefix, from, to int, after token) 
 func (s *stream) queryUntil(end int) Query {
 	start := s.peek()
 	sql := ""
+	s.refuseChangelog(end)
 	if end > s.i {
 		sql = s.text[start.start:s.toks[end-1].end]
 	}

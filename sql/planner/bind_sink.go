@@ -59,3 +59,7 @@ func BindInto(ctx *Context, t *catalog.Object, columns []string, from []plan.Col
 	}
 	return out, nil
 }
+
+// ChangelogID is the relation of the changes that the query of a sink AS CHANGELOG is
+// over: it exists while they are delivered.
+const ChangelogID = transientBase + 1<<40
