@@ -307,6 +307,7 @@ func (c *Coordinator) collection(id plan.ObjectID) *collection {
 func (c *Coordinator) ranks() map[plan.ObjectID]int {
 	cat := c.catalog.Load()
 	rank := map[plan.ObjectID]int{}
+	n := 0
 	var visit func(id plan.ObjectID)
 	visit = func(id plan.ObjectID) {
 		if _, ok := rank[id]; ok {
@@ -318,7 +319,8 @@ func (c *Coordinator) ranks() map[plan.ObjectID]int {
 				visit(d)
 			}
 		}
-		rank[id] = len(rank)
+		n++ // an object that is newer than what uses it is before that, too
+		rank[id] = n
 	}
 	for _, o := range cat.Objects() {
 		visit(o.ID)

@@ -219,15 +219,15 @@ func sinkInto(o, t *catalog.Object, opts *sinkOptions, width int) error {
 			WithHint("With type = 'append-only' and force_append_only = 'true' rows that go away stay in the table, and an update adds a row.")
 	}
 	own := o.Key
+	if c := keyGap(o, t); c != "" && deletes {
+		return noKeyColumn(c, t)
+	}
 	o.Key = nil
 	var names []string
 	for _, c := range t.PrimaryKey {
-		at := slices.Index(o.Sink.Columns, t.Columns[c].Name)
-		if names = append(names, t.Columns[c].Name); at >= 0 {
+		names = append(names, t.Columns[c].Name)
+		if at := slices.Index(o.Sink.Columns, t.Columns[c].Name); at >= 0 {
 			o.Key = append(o.Key, at)
-		} else if deletes {
-			return pgerror.New(pgerror.InvalidParameterValue, "the sink gives no value for column \"%s\" of the primary key of table \"%s\"", t.Columns[c].Name, t.Name).
-				WithHint("Without it the rows that change or go away cannot be found; with force_append_only = 'true' they stay in the table.")
 		}
 	}
 	if opts.key != nil && !slices.Equal(slices.Sorted(slices.Values(opts.key)), slices.Sorted(slices.Values(names))) {
@@ -242,6 +242,22 @@ func sinkInto(o, t *catalog.Object, opts *sinkOptions, width int) error {
 		o.Key = allColumns(o)
 	}
 	return nil
+}
+
+// keyGap is a column of a table's primary key that a sink gives no value for, "" if
+// there is none.
+func keyGap(o, t *catalog.Object) string {
+	for _, c := range t.PrimaryKey {
+		if !slices.Contains(o.Sink.Columns, t.Columns[c].Name) {
+			return t.Columns[c].Name
+		}
+	}
+	return ""
+}
+
+func noKeyColumn(name string, t *catalog.Object) error {
+	return pgerror.New(pgerror.InvalidParameterValue, "the sink gives no value for column \"%s\" of the primary key of table \"%s\"", name, t.Name).
+		WithHint("Without it the rows that change or go away cannot be found; with force_append_only = 'true' they stay in the table.")
 }
 
 // sinkSQL writes the definition of a sink.

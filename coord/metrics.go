@@ -138,7 +138,7 @@ func (x collector) Collect(ch chan<- prometheus.Metric) {
 		total(descSinkRows, float64(k.deleted.Load()), o.Schema, o.Name, "delete")
 		total(descSinkErrors, float64(k.failures.Load()), o.Schema, o.Name)
 		up := 1.0
-		if err, _ := k.status(); err != nil {
+		if _, err := k.status(); err != nil {
 			up = 0
 		}
 		gauge(descSinkUp, up, o.Schema, o.Name)

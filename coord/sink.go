@@ -140,10 +140,10 @@ func (k *runningSink) note(err error) {
 }
 
 // status is why the sink does not deliver, nil if it does, and since when.
-func (k *runningSink) status() (error, time.Time) {
+func (k *runningSink) status() (since time.Time, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.err, k.since
+	return k.since, k.err
 }
 
 // round delivers once, or waits until there is something to deliver.
@@ -159,12 +159,12 @@ func (k *runningSink) round(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	seen := dataflow.Epoch(coll.watch.at.Load())
-	if err := coll.stage.done.wait(ctx, max(seen, k.committed)); err != nil {
+	if err := coll.stage.done.wait(ctx, max(dataflow.Epoch(coll.watch.at.Load()), k.committed)); err != nil {
 		return err
 	}
 	at := coll.stage.done.get()
-	if k.cleanOf != coll || seen > k.clean {
+	// What has changed up to there was noted before: it is to be looked at after.
+	if k.cleanOf != coll || dataflow.Epoch(coll.watch.at.Load()) > k.clean {
 		err := k.deliver(ctx, coll, at)
 		if errors.Is(err, errSinkAgain) || errors.Is(err, errVersionGone) {
 			return err
@@ -341,7 +341,7 @@ func (c *Coordinator) awaitSinks(ctx context.Context, e dataflow.Epoch) (failed 
 		if err := k.await(ctx, e); err != nil {
 			return nil, err
 		}
-		if err, _ := k.status(); err != nil {
+		if _, err := k.status(); err != nil {
 			f := *pgerror.As(err)
 			f.Message = fmt.Sprintf("sink \"%s\" has stopped: %s", o.Name, f.Message)
 			failed = append(failed, &f)
@@ -389,7 +389,7 @@ func (s *Session) sinkRows(cols []catalog.Column) *columnar.Batch {
 		t := s.snapshot().ByID(o.Sink.Into)
 		state := "running"
 		var text, code any
-		err, since := k.status()
+		since, err := k.status()
 		switch {
 		case err != nil:
 			e := pgerror.As(err)

@@ -189,6 +189,9 @@ func TestSinkTransactions(t *testing.T) {
 	if got := d.text(c, "SELECT deliveries FROM streamdb_internal.sinks"); got != "0" {
 		t.Errorf("%s deliveries after a restart without changes", got)
 	}
+	if got := d.text(c, "SELECT updates FROM streamdb_internal.freshness WHERE kind = 'sink'"); got != "0\n0" {
+		t.Errorf("what is pending was computed anew: %s", got)
+	}
 	// A sink waits for who has changed its table, and FLUSH there does not wait for it.
 	d.exec(c, "CREATE TABLE k (id int PRIMARY KEY, balance bigint); CREATE SINK sk INTO k FROM account")
 	d.exec(c, "FLUSH")
@@ -258,7 +261,19 @@ func TestSinkErrors(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", x.mend, got, x.want)
 		}
 	}
-	// So does a row that the query fails for.
+	// A key that the sink does not give values for.
+	d.exec(c, "CREATE TABLE late (id serial, v int); CREATE SINK l INTO late (v) AS SELECT k FROM src")
+	d.exec(c, "FLUSH")
+	d.exec(c, "ALTER TABLE late ADD PRIMARY KEY (id)")
+	d.exec(c, "DELETE FROM src WHERE k = 3")
+	d.exec(c, "FLUSH")
+	if got := d.text(c, "SELECT state, sqlstate FROM streamdb_internal.sinks WHERE name = 'l'"); got != "stopped,22023" {
+		t.Errorf("a key without values: %s", got)
+	}
+	d.exec(c, "ALTER TABLE late DROP CONSTRAINT late_pkey")
+	d.exec(c, "FLUSH")
+	d.sameRows(c, "without the key", "SELECT v FROM late", "SELECT k FROM src")
+	// A row that the query fails for stops it, too.
 	d.exec(c, "INSERT INTO src VALUES (0, 1, 1)")
 	d.exec(c, "FLUSH")
 	if got := d.text(c, "SELECT state, sqlstate FROM streamdb_internal.sinks WHERE name = 'f'"); got != "stopped,22012" {

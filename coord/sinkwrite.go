@@ -100,6 +100,9 @@ func (k *runningSink) writeKeyed(r *writeRun, o *catalog.Object, come, gone *dat
 	t := k.into.Table
 	rows := come.Batch
 	if gone.N > 0 {
+		if c := keyGap(o, t); c != "" { // the table has got the key since
+			return noKeyColumn(c, t)
+		}
 		ts := columnTypes(t.Columns, t.PrimaryKey)
 		fresh, err := k.given(r, t.PrimaryKey, &come.Batch)
 		if err != nil {
