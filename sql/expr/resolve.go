@@ -2,6 +2,7 @@ package expr
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -323,9 +324,46 @@ func NewOp(op string, left, right Expr, pos int) (Expr, error) {
 	return &Call{Fn: fn, Args: full, Typ: ret, Pos: pos}, nil
 }
 
+// operatorTypes is an operator with the types of its arguments; a prefix operator has
+// no left one.
+type operatorTypes struct {
+	op          string
+	left, right types.OID
+}
+
+// foundOperators remembers the overloads for built-in types, whose choice goes through
+// all of an operator.
+var foundOperators = struct {
+	sync.RWMutex
+	fns map[operatorTypes]*Function
+}{fns: map[operatorTypes]*Function{}}
+
 // findOperator picks the overload of an operator for argument types (oper and
 // left_oper).
 func findOperator(op string, in []types.OID, pos int) (*Function, error) {
+	k := operatorTypes{op: op, right: in[len(in)-1]}
+	if len(in) == 2 {
+		k.left = in[0]
+	}
+	if k.left >= types.FirstUser || k.right >= types.FirstUser {
+		return chooseOperator(op, in, pos)
+	}
+	foundOperators.RLock()
+	f := foundOperators.fns[k]
+	foundOperators.RUnlock()
+	if f != nil {
+		return f, nil
+	}
+	f, err := chooseOperator(op, in, pos)
+	if err == nil {
+		foundOperators.Lock()
+		foundOperators.fns[k] = f
+		foundOperators.Unlock()
+	}
+	return f, err
+}
+
+func chooseOperator(op string, in []types.OID, pos int) (*Function, error) {
 	fns := registry.ops[op]
 	exact := in
 	if len(in) == 2 {
