@@ -349,9 +349,12 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 	}
 	for i, o := range call.OrderBy {
 		found := false
-		for _, a := range call.Args {
-			// The argument may have been cast implicitly to the type needed.
-			if expr.Equal(a, o.Expr) || expr.Equal(expr.StripRelabel(a), o.Expr) {
+		for k, a := range call.Args {
+			e := expr.StripRelabel(a)
+			if c, ok := e.(*expr.Call); ok && c.Cast && k < len(f.Args) && f.Args[k].GetTypeCast() == nil {
+				e = c.Args[0] // cast implicitly to the type needed
+			}
+			if expr.Equal(a, o.Expr) || expr.Equal(e, o.Expr) {
 				found = true
 				call.OrderBy[i].Expr = a
 			}
