@@ -245,8 +245,8 @@ func (sel *selectState) lists(mode unknownMode) error {
 	if err := sel.groupClause(); err != nil {
 		return err
 	}
-	for _, n := range s.WindowClause {
-		if _, err := sel.in(inWindow).namedWindow(n.GetWindowDef().Name, 0); err != nil {
+	for i, n := range s.WindowClause {
+		if _, err := sel.in(inWindow).namedWindow(n.GetWindowDef().Name, i+1, 0); err != nil {
 			return err
 		}
 	}

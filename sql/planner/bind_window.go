@@ -45,23 +45,23 @@ const (
 	frameExcludeTies       = 0x20000
 )
 
-// namedWindow finds a window of the WINDOW clause.
-func (x exprBinder) namedWindow(name string, pos int) (*windowSpec, error) {
+// namedWindow finds a window among the first n of the WINDOW clause.
+func (x exprBinder) namedWindow(name string, n, pos int) (*windowSpec, error) {
 	sel := x.scope.sel
-	if w := sel.named[name]; w != nil {
-		return w, nil
-	}
-	for i, n := range sel.stmt.WindowClause {
-		d := n.GetWindowDef()
+	for i, node := range sel.stmt.WindowClause[:n] {
+		d := node.GetWindowDef()
 		if d.Name != name {
 			continue
+		}
+		if w := sel.named[name]; w != nil {
+			return w, nil
 		}
 		for _, later := range sel.stmt.WindowClause[i+1:] {
 			if later.GetWindowDef().Name == name {
 				return nil, pgerror.New(pgerror.WindowingError, "window \"%s\" is already defined", name).At(sel.pos(later.GetWindowDef().Location))
 			}
 		}
-		w, err := x.windowDef(d)
+		w, err := x.windowDef(d, i)
 		if err != nil {
 			return nil, err
 		}
@@ -77,20 +77,21 @@ func (x exprBinder) namedWindow(name string, pos int) (*windowSpec, error) {
 // over binds what follows OVER.
 func (x exprBinder) over(d *pg.WindowDef) (*windowSpec, error) {
 	if d.Name != "" {
-		return x.namedWindow(d.Name, x.pos(d.Location))
+		return x.namedWindow(d.Name, len(x.scope.sel.stmt.WindowClause), x.pos(d.Location))
 	}
-	return x.windowDef(d)
+	return x.windowDef(d, len(x.scope.sel.stmt.WindowClause))
 }
 
-// windowDef binds a window's definition.
-func (x exprBinder) windowDef(d *pg.WindowDef) (*windowSpec, error) {
+// windowDef binds a window's definition, which may refer to the first n of the WINDOW
+// clause.
+func (x exprBinder) windowDef(d *pg.WindowDef, n int) (*windowSpec, error) {
 	w := &windowSpec{}
 	pos := x.pos(d.Location)
 	kind := x.scope.kind
 	x.scope.kind = inWindow
 	defer func() { x.scope.kind = kind }()
 	if d.Refname != "" {
-		base, err := x.namedWindow(d.Refname, pos)
+		base, err := x.namedWindow(d.Refname, n, pos)
 		if err != nil {
 			return nil, err
 		}
@@ -360,6 +361,9 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 		if err := x.refuseSets("window function calls cannot contain set-returning function calls", a); err != nil {
 			return nil, err
 		}
+	}
+	if x.scope.kind == inWindow {
+		return nil, pgerror.New(pgerror.WindowingError, "window functions are not allowed in %s", x.scope.kind.window).At(pos)
 	}
 	spec, err := x.over(f.Over)
 	if err != nil {
