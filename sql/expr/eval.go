@@ -79,13 +79,14 @@ type TableKernel func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Buil
 // Eval is one evaluation in progress.
 type Eval struct {
 	*Context
-	frame *frame          // the rows under evaluation
-	skip  columnar.Bitmap // rows of the current call that are NULL anyway, may be nil
-	fan   bool            // the current call has constant arguments: its row stands for all
-	errs  []RowError
-	opts  *types.Options
-	zone  zoneCache
-	table *jsonTable // of the last JSON_TABLE
+	frame   *frame          // the rows under evaluation
+	skip    columnar.Bitmap // rows of the current call that are NULL anyway, may be nil
+	fan     bool            // the current call has constant arguments: its row stands for all
+	errs    []RowError
+	opts    *types.Options
+	zone    zoneCache
+	table   *jsonTable // of the last JSON_TABLE
+	xmlPlan *xmlTable  // of the last XMLTABLE
 	scratch
 }
 

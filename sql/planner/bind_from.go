@@ -77,7 +77,7 @@ func (f fromBinder) item(n *pg.Node, env *scope) (*fromItem, error) {
 	case *pg.Node_RangeTableSample:
 		return nil, pgerror.Unsupported("TABLESAMPLE").At(f.pos(n.RangeTableSample.Location))
 	case *pg.Node_RangeTableFunc:
-		return nil, pgerror.Unsupported("XMLTABLE").At(f.pos(n.RangeTableFunc.Location))
+		return f.xmlTable(n.RangeTableFunc, env)
 	case *pg.Node_JsonTable:
 		return f.jsonTable(n.JsonTable, env)
 	}
@@ -97,6 +97,9 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 	}
 	if jt := n.GetJsonTable(); jt != nil && kind == plan.JoinInner {
 		return f.joinOver(left, env, on, func(x exprBinder) (plan.Rel, *entry, error) { return x.jsonTableRel(left.rel, jt) })
+	}
+	if rf := n.GetRangeTableFunc(); rf != nil && kind == plan.JoinInner {
+		return f.joinOver(left, env, on, func(x exprBinder) (plan.Rel, *entry, error) { return x.xmlTableRel(left.rel, rf) })
 	}
 	lat := newScope(env)
 	lat.lateral, lat.entries = true, left.entries

@@ -46,5 +46,5 @@ func nameLen(s string, colons, first bool) int {
 	return i
 }
 
-// IsNCName reports whether s is a name without colons.
-func IsNCName(s string) bool { return s != "" && nameLen(s, false, true) == len(s) }
+// NCNameLen is the length of the name without colons at the start of s.
+func NCNameLen(s string) int { return nameLen(s, false, true) }

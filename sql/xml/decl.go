@@ -130,10 +130,11 @@ func (d Decl) Append(dst []byte) []byte {
 }
 
 // AppendOutput appends the output form of a value: its declaration does not name
-// an encoding, and is left out if nothing else is in it.
+// an encoding, and is left out if nothing else is in it; then, and if there is
+// none, so is a line feed at the start.
 func AppendOutput(dst, value []byte) []byte {
 	if !bytes.HasPrefix(value, []byte("<?xml")) {
-		return append(dst, value...)
+		return append(dst, bytes.TrimPrefix(value, []byte("\n"))...)
 	}
 	s := string(value)
 	d, err := ReadDecl(s)

@@ -26,7 +26,7 @@ func (p *parser) doctype() bool {
 	}
 	p.external = some
 	p.skip()
-	p.general, p.params = map[string]*entity{}, map[string]*entity{}
+	p.general, p.params, p.ids = map[string]*entity{}, map[string]*entity{}, map[[2]string]bool{}
 	done := p.take(">")
 	if p.take("[") { // libxml2 takes one even where the declaration has ended
 
@@ -459,7 +459,8 @@ func (p *parser) attlistDecl() bool {
 	if !p.keyword("<!ATTLIST") {
 		return false
 	}
-	if p.name(true, true) == "" {
+	element := p.name(true, true)
+	if element == "" {
 		return p.fail("ATTLIST: no name for Element")
 	}
 	p.skip()
@@ -467,7 +468,7 @@ func (p *parser) attlistDecl() bool {
 		if p.i >= len(p.s) {
 			return p.fail("expected '>'")
 		}
-		if !p.attDef() {
+		if !p.attDef(element) {
 			return false
 		}
 	}
@@ -476,12 +477,16 @@ func (p *parser) attlistDecl() bool {
 }
 
 // attDef reads the declaration of one attribute.
-func (p *parser) attDef() bool {
-	if p.name(true, true) == "" {
+func (p *parser) attDef(element string) bool {
+	name := p.name(true, true)
+	if name == "" {
 		return p.fail("ATTLIST: no name for Attribute")
 	}
 	if !p.skip() {
 		return p.fail("Space required after the attribute name")
+	}
+	if p.at("ID") && !p.at("IDREF") {
+		p.ids[[2]string{element, name}] = true
 	}
 	if !p.attType() {
 		return false

@@ -32,7 +32,8 @@ type Node struct {
 	Children      []*Node
 	Attrs         []*Node
 	Decls         []Namespace // declared here
-	order         int
+	order, index  int
+	id            bool
 }
 
 // Name is the name with its prefix.
@@ -46,8 +47,13 @@ func (n *Node) Name() string {
 // Order is the place of the node in the document.
 func (n *Node) Order() int { return n.order }
 
-// number gives the nodes of a document their order. There is room before the
-// attributes of an element for its namespaces.
+// Index is the place of the node among the children of its parent.
+func (n *Node) Index() int { return n.index }
+
+// IsID reports whether an attribute identifies its element.
+func (n *Node) IsID() bool { return n.id || n.Local == "id" && n.URI == URI }
+
+// number gives the nodes of a document their order.
 func (n *Node) number() {
 	at := 0
 	var walk func(n *Node)
@@ -58,7 +64,8 @@ func (n *Node) number() {
 			a.order = at
 			at++
 		}
-		for _, c := range n.Children {
+		for i, c := range n.Children {
+			c.index = i
 			walk(c)
 		}
 	}
@@ -97,13 +104,13 @@ func (n *Node) text(b *strings.Builder) {
 	}
 }
 
-// xmlURI is bound to the prefix xml everywhere.
-const xmlURI = "http://www.w3.org/XML/1998/namespace"
+// URI is bound to the prefix xml everywhere.
+const URI = "http://www.w3.org/XML/1998/namespace"
 
 // Lookup is the URI that a prefix is bound to at an element.
 func (n *Node) Lookup(prefix string) (uri string, ok bool) {
 	if prefix == "xml" {
-		return xmlURI, true
+		return URI, true
 	}
 	for ; n != nil; n = n.Parent {
 		for _, d := range n.Decls {
@@ -120,7 +127,7 @@ func (n *Node) Namespaces() []*Node {
 	if n.Kind != ElementNode {
 		return nil
 	}
-	out := []*Node{{Kind: NamespaceNode, Local: "xml", Value: xmlURI, Parent: n, order: n.order}}
+	out := []*Node{{Kind: NamespaceNode, Local: "xml", Value: URI, Parent: n, order: n.order}}
 	seen := map[string]bool{}
 	for e := n; e != nil; e = e.Parent {
 		for _, d := range e.Decls {

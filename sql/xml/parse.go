@@ -40,7 +40,8 @@ type parser struct {
 	run             int // length of the text that is being read
 	budget          int // bytes that entities may still expand to
 	general, params map[string]*entity
-	external        bool // there is an external subset
+	ids             map[[2]string]bool // elements and attributes that identify them
+	external        bool               // there is an external subset
 	paramRefs       bool
 	space           []bool // xml:space="preserve" of the open elements
 	attrs           []attribute

@@ -27,7 +27,8 @@ func (p *parser) open(prefix, local string) bool {
 				return false
 			}
 		default:
-			n.Attrs = append(n.Attrs, &Node{Kind: AttributeNode, Prefix: a.prefix, Local: a.local, Value: a.value, Parent: n})
+			id := p.ids[[2]string{joinName(prefix, local), joinName(a.prefix, a.local)}]
+			n.Attrs = append(n.Attrs, &Node{Kind: AttributeNode, Prefix: a.prefix, Local: a.local, Value: a.value, Parent: n, id: id})
 		}
 	}
 	return p.resolve(n)
@@ -45,10 +46,10 @@ func (p *parser) declare(n *Node, a attribute) bool {
 	}
 	switch {
 	case prefix == "xml":
-		return a.value == xmlURI || p.namespaceError("xml namespace prefix mapped to wrong URI")
-	case a.value == xmlURI && prefix == "":
+		return a.value == URI || p.namespaceError("xml namespace prefix mapped to wrong URI")
+	case a.value == URI && prefix == "":
 		return p.namespaceError("xml namespace URI cannot be the default namespace")
-	case a.value == xmlURI:
+	case a.value == URI:
 		return p.namespaceError("xml namespace URI mapped to wrong prefix")
 	case prefix == "xmlns":
 		return p.namespaceError("redefinition of the xmlns prefix is forbidden")

@@ -144,6 +144,7 @@ func (w *writer) put(s ...string) {
 func (w *writer) node(n *Node) {
 	switch n.Kind {
 	case DocumentNode:
+		w.utf8 = true
 		for _, c := range n.Children {
 			w.node(c)
 			w.put("\n")
