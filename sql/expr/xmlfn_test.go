@@ -105,7 +105,10 @@ func TestXPathAgainstPostgres(t *testing.T) {
 	for range 500 {
 		p := []rune(g.expr(2))
 		at := g.r.Intn(len(p) + 1)
-		paths = append(paths, string(p[:at])+g.pick("/¦[¦]¦(¦)¦'¦ ¦:¦::¦@¦*¦.¦|¦-¦1¦a¦=¦<¦!¦,¦$¦é")+string(p[min(at+g.r.Intn(2), len(p)):]))
+		s := string(p[:at]) + g.pick("/¦[¦]¦(¦)¦'¦ ¦:¦::¦@¦*¦.¦|¦-¦1¦a¦=¦<¦!¦,¦$¦é") + string(p[min(at+g.r.Intn(2), len(p)):])
+		if !strings.HasSuffix(s, "|") { // libxml2 allows that in some simple expressions
+			paths = append(paths, s)
+		}
 	}
 	path, doc := argument{types.Text, paths}, argument{types.XML, xmlDocs[:8]}
 	bad := argument{types.XML, xmlDocs[8:]}

@@ -135,9 +135,7 @@ func (n *Node) Namespaces() []*Node {
 				continue
 			}
 			seen[d.Prefix] = true
-			if d.URI != "" {
-				out = append(out, &Node{Kind: NamespaceNode, Local: d.Prefix, Value: d.URI, Parent: n, order: n.order})
-			}
+			out = append(out, &Node{Kind: NamespaceNode, Local: d.Prefix, Value: d.URI, Parent: n, order: n.order})
 		}
 	}
 	return out

@@ -140,6 +140,9 @@ func (v *evaluation) path(n path, at focus) Value {
 		if v.err != nil {
 			return Value{}
 		}
+		if len(n.steps) == 0 {
+			return e
+		}
 		if e.Kind != Nodes {
 			return v.fail(errType)
 		}

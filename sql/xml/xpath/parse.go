@@ -211,13 +211,13 @@ func (p *parser) location() node {
 		return out
 	}
 	for p.peek() == '/' {
-		if p.peekAt(1) == '/' {
-			out.steps = p.relative(out.steps)
+		if p.take("//") {
+			out.steps = p.relative(append(out.steps, anyNode))
 			continue
 		}
 		p.i++
 		p.skip()
-		if c := p.peek(); c == '_' || c == '.' || c == '@' || c == '*' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 {
+		if c := p.peek(); c == '_' || c == '.' || c == '@' || c == '*' || c|0x20 >= 'a' && c|0x20 <= 'z' {
 			out.steps = p.relative(out.steps)
 		}
 	}
@@ -432,7 +432,9 @@ func (p *parser) call() node {
 	c := call{name: p.ncname()}
 	if p.peek() == ':' {
 		p.i++
-		c.prefix, c.name = c.name, p.ncname()
+		if c.prefix, c.name = c.name, p.ncname(); c.name == "" {
+			return p.fail(errExpr)
+		}
 	}
 	p.skip()
 	if !p.take("(") {
