@@ -278,6 +278,11 @@ type Function struct {
 	Body       string     // with the names of relations qualified
 	Volatility string     // "immutable", "stable", "volatile"
 	Strict     bool
+	Procedure  bool `json:",omitempty"` // it is called, and returns what its OUT arguments are
+	// Writes says that it is a procedure, or its statements change tables: they are
+	// run one after the other, and not part of the query that calls it.
+	Writes bool       `json:",omitempty"`
+	All    []Argument `json:",omitempty"` // of a procedure: input and output, in their order
 }
 
 // Argument is an argument of a function, or a column of what it returns.

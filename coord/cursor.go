@@ -67,7 +67,7 @@ func (s *Session) level() int {
 // declarable checks that a cursor can have the query and the options together.
 func declarable(n *parser.DeclareCursor, q *prepared) error {
 	b, _ := q.bound.(*planner.Query)
-	if b != nil && len(b.Steps) > 0 {
+	if b != nil && b.Writes() {
 		return pgerror.New(pgerror.FeatureNotSupported, "DECLARE CURSOR must not contain data-modifying statements in WITH")
 	}
 	locking := n.Query.Stmt.GetSelectStmt().GetLockingClause()

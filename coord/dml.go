@@ -43,9 +43,11 @@ func (s *Session) optimizeWrite(w *planner.Write) (err error) {
 
 func (s *Session) optimizeSteps(steps []planner.Step) (err error) {
 	for i := range steps {
-		if st := &steps[i]; st.Write != nil {
+		switch st := &steps[i]; {
+		case st.Call != nil:
+		case st.Write != nil:
 			err = s.optimizeWrite(st.Write)
-		} else {
+		default:
 			st.Query, err = planner.Optimize(st.Query, s.optimizeOptions())
 		}
 		if err != nil {
@@ -64,6 +66,7 @@ type writeRun struct {
 	// several says that the statement has several parts that change tables: a row
 	// that one has changed is not changed again.
 	several bool
+	results pgwire.ResultWriter // takes the notices of functions that are called
 }
 
 // errChangedForm says that a table is not what it was when the statement was
@@ -129,9 +132,11 @@ func (r *writeRun) close() {
 // stepWrites are the writes among the steps of a statement, and their queries.
 func stepWrites(steps []planner.Step) (writes []*planner.Write, queries []plan.Rel) {
 	for _, st := range steps {
-		if st.Write != nil {
+		switch {
+		case st.Call != nil: // its statements have their own
+		case st.Write != nil:
 			writes = append(writes, st.Write)
-		} else {
+		default:
 			queries = append(queries, st.Query)
 		}
 	}
@@ -146,6 +151,7 @@ func (s *Session) execWrite(ctx context.Context, p *prepared, b *planner.Write, 
 		return "", err
 	}
 	defer run.close()
+	run.results = w
 	if err := run.steps(b.Steps); err != nil {
 		return "", err
 	}
@@ -173,7 +179,7 @@ func (s *Session) execWrite(ctx context.Context, p *prepared, b *planner.Write, 
 
 // execWritingQuery runs a query with WITH queries that change tables.
 func (s *Session) execWritingQuery(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const, w pgwire.ResultWriter) (string, error) {
-	rows, err := s.writingRows(ctx, p, q, params)
+	rows, err := s.writingRows(ctx, p, q, params, w)
 	if err != nil {
 		return "", err
 	}
@@ -184,13 +190,14 @@ func (s *Session) execWritingQuery(ctx context.Context, p *prepared, q *planner.
 }
 
 // writingRows runs the WITH queries of a query that change tables, and the query.
-func (s *Session) writingRows(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const) (*columnar.Batch, error) {
+func (s *Session) writingRows(ctx context.Context, p *prepared, q *planner.Query, params []*expr.Const, w pgwire.ResultWriter) (*columnar.Batch, error) {
 	writes, queries := stepWrites(q.Steps)
 	run, err := s.newWriteRun(ctx, writes, append(queries, p.rel), params)
 	if err != nil {
 		return nil, err
 	}
 	defer run.close()
+	run.results = w
 	if err := run.steps(q.Steps); err != nil {
 		return nil, err
 	}
@@ -206,9 +213,12 @@ func (r *writeRun) steps(steps []planner.Step) error {
 	for _, st := range steps {
 		var out *columnar.Batch
 		var err error
-		if st.Write != nil {
+		switch {
+		case st.Call != nil:
+			out, err = r.callStep(st.Call)
+		case st.Write != nil:
 			_, out, err = r.write(st.Write)
-		} else {
+		default:
 			out, err = r.query(st.Query)
 		}
 		if err != nil {

@@ -23,6 +23,9 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 	}
 	switch b := p.bound.(type) {
 	case *planner.Query:
+		if len(b.Calls) > 0 {
+			return s.execCalls(ctx, p, b, params, w)
+		}
 		if len(b.Steps) > 0 {
 			return s.execWritingQuery(ctx, p, b, params, w)
 		}
@@ -159,6 +162,10 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 			return "", err
 		}
 		return "REFRESH MATERIALIZED VIEW", s.flush(ctx, w)
+	case st.GetCallStmt() != nil:
+		return s.execCall(ctx, p, st.GetCallStmt(), w)
+	case st.GetDoStmt() != nil:
+		return "", doBlock(p, st.GetDoStmt())
 	case st.GetListenStmt() != nil:
 		return "LISTEN", nil
 	case st.GetUnlistenStmt() != nil:

@@ -182,6 +182,9 @@ func statementTag(st *parser.Statement) string {
 
 // stepText adds the plan of a WITH query that is run before the statement.
 func (s *Session) stepText(text string, st planner.Step, stage string) (string, error) {
+	if st.Call != nil {
+		return text + "With call of " + st.Call.Function.Name + "\n", nil
+	}
 	head, rel := "With query", st.Query
 	if st.Write != nil {
 		head, rel = "With "+st.Write.Kind.String()+" "+st.Write.Table.Name, st.Write.Rows()

@@ -4,22 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/streamdb/streamdb/catalog"
-	"github.com/streamdb/streamdb/pgwire"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// createFunction runs CREATE FUNCTION … LANGUAGE sql.
+// createFunction runs CREATE FUNCTION and CREATE PROCEDURE … LANGUAGE sql.
 func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionStmt) (string, error) {
-	if n.IsProcedure {
-		return "", pgerror.Unsupported("CREATE PROCEDURE")
-	}
 	names := listStrings(n.Funcname)
 	name := parser.Name{Name: names[len(names)-1]}
 	if len(names) > 1 {
@@ -29,11 +27,16 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 	if err != nil {
 		return "", err
 	}
-	o := &catalog.Object{Schema: schema, Name: name.Name, Kind: catalog.KindFunction, Function: &catalog.Function{Volatility: "volatile"}}
+	o := &catalog.Object{Schema: schema, Name: name.Name, Kind: catalog.KindFunction,
+		Function: &catalog.Function{Volatility: "volatile", Procedure: n.IsProcedure}}
+	options, err := functionOptions(p, n, o.Function)
+	if err != nil {
+		return "", err
+	}
 	if err := s.functionSignature(d, p, n, o.Function); err != nil {
 		return "", err
 	}
-	if err := functionOptions(n, o.Function); err != nil {
+	if err := options(); err != nil {
 		return "", err
 	}
 	exists := d.cat.Get(catalog.KindFunction, schema, o.Function.Signature(o.Name))
@@ -43,8 +46,8 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 		}
 	}
 	ctx := s.bindContext(nil)
-	if o.Function.Body, err = planner.CheckFunction(ctx, withBody(o)); err != nil {
-		return "", err
+	if o.Function.Body, o.Function.Writes, err = planner.CheckFunction(ctx, withBody(o)); err != nil {
+		return "", inBody(err, p.stmt.Text, o.Function.Source)
 	}
 	o.SQL = functionSQL(o)
 	if exists == nil {
@@ -55,12 +58,16 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 		o.ID, o.OID, o.Comment = exists.ID, exists.OID, exists.Comment
 	}
 	d.apply(catalog.Change{Put: o})
-	for _, u := range d.cat.Closure(o.ID) { // what uses it is planned anew
-		if u.Maintained() {
-			d.rebuilt[u.ID] = true
-		}
+	s.rebuildViews(d, o.ID) // what uses it is planned anew
+	return "CREATE " + strings.ToUpper(routine(o.Function)), nil
+}
+
+// routine is what a function is called in messages.
+func routine(f *catalog.Function) string {
+	if f.Procedure {
+		return "procedure"
 	}
-	return "CREATE FUNCTION", nil
+	return "function"
 }
 
 // withBody is the function with its body as it was written.
@@ -72,310 +79,335 @@ func withBody(o *catalog.Object) *catalog.Object {
 	return &c
 }
 
-func replaceableFunction(exists, o *catalog.Object, replace bool) error {
-	if !replace {
-		return pgerror.New(pgerror.DuplicateFunction, "function \"%s\" already exists with same argument types", o.Name)
+// inBody moves the position of an error in a function's body to where the body
+// stands in the statement, if it stands there as it is.
+func inBody(err error, text, body string) error {
+	e := *pgerror.As(err)
+	at := strings.Index(text, body)
+	if e.Pos == 0 || body == "" || at < 0 {
+		e.Pos = 0
+		return &e
 	}
+	e.Pos += utf8.RuneCountInString(text[:at])
+	return &e
+}
+
+func replaceableFunction(exists, o *catalog.Object, replace bool) error {
 	a, b := exists.Function, o.Function
-	if a.Returns != b.Returns || a.Set != b.Set || !slices.EqualFunc(a.Table, b.Table, func(x, y catalog.Argument) bool { return x.Name == y.Name && x.Type == y.Type }) {
-		return pgerror.New(pgerror.InvalidFunctionDefinition, "cannot change return type of existing function").
-			WithHint("Use DROP FUNCTION %s first.", exists.Function.Signature(exists.Name))
+	invalid := func(format string, args ...any) *pgerror.Error {
+		return pgerror.New(pgerror.InvalidFunctionDefinition, format, args...).
+			WithHint("Use DROP %s %s first.", strings.ToUpper(routine(a)), signatureText(exists))
+	}
+	same := slices.EqualFunc(a.Table, b.Table, func(x, y catalog.Argument) bool { return x.Name == y.Name && x.Type == y.Type })
+	switch {
+	case !replace:
+		return pgerror.New(pgerror.DuplicateFunction, "function \"%s\" already exists with same argument types", o.Name)
+	case a.Procedure != b.Procedure:
+		return pgerror.New(pgerror.WrongObjectType, "cannot change routine kind").WithDetail("\"%s\" is a %s.", o.Name, routine(a))
+	case a.Procedure && (a.Table == nil) != (b.Table == nil):
+		return invalid("cannot change whether a procedure has output parameters")
+	case a.Returns != b.Returns || a.Set != b.Set:
+		return invalid("cannot change return type of existing function")
+	case !same && (len(a.Table) > 1 || len(b.Table) > 1):
+		return invalid("cannot change return type of existing function").WithDetail("Row type defined by OUT parameters is different.")
+	case !same:
+		return invalid("cannot change return type of existing function")
 	}
 	for i, x := range a.Args {
 		if x.Name != "" && x.Name != b.Args[i].Name {
-			return pgerror.New(pgerror.InvalidFunctionDefinition, "cannot change name of input parameter \"%s\"", x.Name).
-				WithHint("Use DROP FUNCTION %s first.", exists.Function.Signature(exists.Name))
+			return invalid("cannot change name of input parameter \"%s\"", x.Name)
 		}
 		if x.Default != "" && b.Args[i].Default == "" {
-			return pgerror.New(pgerror.InvalidFunctionDefinition, "cannot remove parameter defaults from existing function").
-				WithHint("Use DROP FUNCTION %s first.", exists.Function.Signature(exists.Name))
+			return invalid("cannot remove parameter defaults from existing function")
 		}
 	}
 	return nil
+}
+
+// signatureReader reads the arguments of a function.
+type signatureReader struct {
+	s        *Session
+	p        *prepared
+	f        *catalog.Function
+	defaults bool
+	names    map[string]byte // by what they are: 'i' input, 'o' output
+}
+
+// typeOf resolves the type of an argument or result.
+func (r *signatureReader) typeOf(t *pg.TypeName) (types.Type, error) {
+	typ, err := planner.ResolveType(r.s.bindContext(nil), r.p.stmt.Text, parser.TypeName{Node: t, Base: r.p.stmt.Start})
+	return types.Of(typ.OID), err
 }
 
 // functionSignature reads the arguments and the result of a function.
 func (s *Session) functionSignature(d *ddlState, p *prepared, n *pg.CreateFunctionStmt, f *catalog.Function) error {
-	resolve := func(t *pg.TypeName) (types.Type, error) {
-		typ, err := planner.ResolveType(s.bindContext(nil), p.stmt.Text, parser.TypeName{Node: t, Base: p.stmt.Start})
-		return types.Of(typ.OID), err
-	}
-	defaults := false
+	r := &signatureReader{s: s, p: p, f: f, names: map[string]byte{}}
 	for _, x := range n.Parameters {
-		a := x.GetFunctionParameter()
-		t, err := resolve(a.ArgType)
-		if err != nil {
+		if err := r.parameter(x.GetFunctionParameter()); err != nil {
 			return err
 		}
-		arg := catalog.Argument{Name: a.Name, Type: t}
-		if a.Defexpr != nil {
-			if arg.Default, err = parser.DeparseExpr(a.Defexpr); err != nil {
-				return err
-			}
-			if _, err := s.bindDefault(p.stmt.Text, &parser.Expr{Node: a.Defexpr, Base: p.stmt.Start}, a.Name, t); err != nil {
-				return err
-			}
-		}
-		input, output := false, false
-		switch a.Mode {
-		case pg.FunctionParameterMode_FUNC_PARAM_OUT:
-			output, arg.Mode = true, 'o'
-		case pg.FunctionParameterMode_FUNC_PARAM_INOUT:
-			input, output, arg.Mode = true, true, 'b'
-		case pg.FunctionParameterMode_FUNC_PARAM_TABLE:
-			output, arg.Mode = true, 't'
-		case pg.FunctionParameterMode_FUNC_PARAM_VARIADIC:
-			input, arg.Mode = true, 'v'
-			if t.OID.Elem() == 0 {
-				return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be an array")
-			}
-		default:
-			input, arg.Mode = true, 'i'
-		}
-		if input {
-			if n := len(f.Args); n > 0 && f.Args[n-1].Mode == 'v' {
-				return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be the last input parameter")
-			}
-			if defaults && arg.Default == "" {
-				return pgerror.New(pgerror.InvalidFunctionDefinition, "input parameters after one with a default value must also have defaults")
-			}
-			defaults = arg.Default != ""
-			if a.Name != "" && slices.ContainsFunc(f.Args, func(o catalog.Argument) bool { return o.Name == a.Name }) {
-				return pgerror.New(pgerror.InvalidFunctionDefinition, "parameter name \"%s\" used more than once", a.Name)
-			}
-			f.Args = append(f.Args, arg)
-		}
-		if output {
-			if arg.Name == "" {
-				arg.Name = fmt.Sprintf("column%d", len(f.Table)+1)
-			}
-			f.Table = append(f.Table, arg)
-		}
 	}
-	return s.functionReturns(d, n, f, resolve)
+	return r.returns(d, n)
 }
 
-// functionReturns reads what a function returns.
-func (s *Session) functionReturns(d *ddlState, n *pg.CreateFunctionStmt, f *catalog.Function, resolve func(*pg.TypeName) (types.Type, error)) error {
-	f.Returns = types.Type{OID: types.OIDRecord, Mod: -1}
-	r := n.ReturnType
-	switch {
-	case r == nil && f.Table == nil:
-		return pgerror.New(pgerror.InvalidFunctionDefinition, "function result type must be specified")
-	case r == nil:
-		if len(f.Table) == 1 {
-			f.Returns = f.Table[0].Type
-		}
-		return nil
-	}
-	f.Set = r.Setof
-	names := listStrings(r.Names)
-	schema := ""
-	if len(names) > 1 {
-		schema = names[len(names)-2]
-	}
-	if rel := d.cat.Resolve(catalog.KindTable, schema, names[len(names)-1], s.relationPath()); rel != nil && rel.Relation() && rel.Kind != catalog.KindVirtual && f.Table == nil {
-		for _, c := range rel.Columns {
-			f.Table = append(f.Table, catalog.Argument{Name: c.Name, Type: types.Of(c.Type.OID), Mode: 't'})
-		}
-		return nil
-	}
-	t, err := resolve(r)
+// parameter reads one argument.
+func (r *signatureReader) parameter(a *pg.FunctionParameter) error {
+	t, err := r.typeOf(a.ArgType)
 	if err != nil {
+		if e := pgerror.As(err); e.Code == pgerror.UndefinedObject {
+			return pgerror.New(e.Code, "type %s does not exist", strings.Join(listStrings(a.ArgType.Names), "."))
+		}
 		return err
 	}
-	if t.OID == types.OIDVoid {
-		return pgerror.Unsupported("a SQL function that returns void")
+	if t.OID == types.OIDInternal || t.OID == types.OIDTrigger || t.OID == types.OIDVoid {
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "SQL functions cannot have arguments of type %s", t)
 	}
-	if len(f.Table) <= 1 {
-		f.Returns = t
+	arg := catalog.Argument{Name: a.Name, Type: t}
+	if a.Defexpr != nil {
+		if err := r.defaultOf(a, &arg); err != nil {
+			return err
+		}
+	}
+	input, output := true, false
+	switch a.Mode {
+	case pg.FunctionParameterMode_FUNC_PARAM_OUT:
+		input, output, arg.Mode = false, true, 'o'
+	case pg.FunctionParameterMode_FUNC_PARAM_INOUT:
+		output, arg.Mode = true, 'b'
+	case pg.FunctionParameterMode_FUNC_PARAM_TABLE:
+		input, output, arg.Mode = false, true, 't'
+	case pg.FunctionParameterMode_FUNC_PARAM_VARIADIC:
+		arg.Mode = 'v'
+		if t.OID.Elem() == 0 && t.OID != types.OIDAnyArray && t.OID != types.OIDAnyCompatibleArray {
+			return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be an array")
+		}
+	default:
+		arg.Mode = 'i'
+	}
+	if err := r.name(arg); err != nil {
+		return err
+	}
+	f := r.f
+	if input {
+		if n := len(f.Args); n > 0 && f.Args[n-1].Mode == 'v' {
+			return pgerror.New(pgerror.InvalidFunctionDefinition, "VARIADIC parameter must be the last input parameter")
+		}
+		if r.defaults && arg.Default == "" {
+			return pgerror.New(pgerror.InvalidFunctionDefinition, "input parameters after one with a default value must also have defaults")
+		}
+		r.defaults = arg.Default != ""
+		f.Args = append(f.Args, arg)
+	}
+	if f.Procedure {
+		f.All = append(f.All, arg)
+	}
+	if output {
+		if arg.Name == "" {
+			arg.Name = fmt.Sprintf("column%d", len(f.Table)+1)
+		}
+		f.Table = append(f.Table, arg)
 	}
 	return nil
 }
 
-// functionOptions reads LANGUAGE, AS and what else stands after the arguments.
-func functionOptions(n *pg.CreateFunctionStmt, f *catalog.Function) error {
-	language, given := "", false // given: a body in quotes
+// name refuses a name that another parameter has, but for one of RETURNS TABLE
+// that an input has.
+func (r *signatureReader) name(a catalog.Argument) error {
+	if a.Name == "" {
+		return nil
+	}
+	side := byte('i')
+	if a.Mode == 't' {
+		side = 't'
+	}
+	if have := r.names[a.Name]; have == side {
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "parameter name \"%s\" used more than once", a.Name)
+	}
+	r.names[a.Name] = side
+	return nil
+}
+
+func (r *signatureReader) defaultOf(a *pg.FunctionParameter, arg *catalog.Argument) (err error) {
+	switch a.Mode {
+	case pg.FunctionParameterMode_FUNC_PARAM_OUT, pg.FunctionParameterMode_FUNC_PARAM_TABLE:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "only input parameters can have default values")
+	}
+	if arg.Default, err = parser.DeparseExpr(a.Defexpr); err != nil || expr.IsPolymorphic(arg.Type.OID) {
+		return err
+	}
+	_, err = r.s.bindDefault(r.p.stmt.Text, &parser.Expr{Node: a.Defexpr, Base: r.p.stmt.Start}, a.Name, arg.Type)
+	return err
+}
+
+// returns reads what a function returns.
+func (r *signatureReader) returns(d *ddlState, n *pg.CreateFunctionStmt) error {
+	f := r.f
+	f.Returns = types.Type{OID: types.OIDRecord, Mod: -1}
+	switch ret := n.ReturnType; {
+	case f.Procedure:
+		if f.Table == nil {
+			f.Returns = types.Void
+		}
+		return nil
+	case ret == nil && f.Table == nil:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "function result type must be specified")
+	case ret == nil:
+		if len(f.Table) == 1 {
+			f.Returns = f.Table[0].Type
+		}
+		return r.polymorphicResult()
+	}
+	ret := n.ReturnType
+	f.Set = ret.Setof
+	if f.Table == nil && r.returnsRow(d, ret) {
+		return nil
+	}
+	t, err := r.typeOf(ret)
+	if err != nil {
+		e := *pgerror.As(err)
+		if e.Code == pgerror.UndefinedObject {
+			e.Pos = 0
+		}
+		return &e
+	}
+	outs := slices.ContainsFunc(f.Table, func(a catalog.Argument) bool { return a.Mode != 't' })
+	want := f.Returns
+	if len(f.Table) == 1 {
+		want = f.Table[0].Type
+	}
+	switch {
+	case t.OID == types.OIDTrigger || t.OID == types.OIDInternal || t.OID == types.OIDCString:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "SQL functions cannot return type %s", t)
+	case outs && t != want:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "function result type must be %s because of OUT parameters", want)
+	}
+	if f.Returns = want; f.Table == nil {
+		f.Returns = t
+	}
+	return r.polymorphicResult()
+}
+
+// returnsRow reads RETURNS table: its columns are those of the result.
+func (r *signatureReader) returnsRow(d *ddlState, t *pg.TypeName) bool {
+	names := listStrings(t.Names)
+	schema := ""
+	if len(names) > 1 {
+		schema = names[len(names)-2]
+	}
+	rel := d.cat.Resolve(catalog.KindTable, schema, names[len(names)-1], r.s.relationPath())
+	if rel == nil || !rel.Relation() || rel.Kind == catalog.KindVirtual || len(t.ArrayBounds) > 0 {
+		return false
+	}
+	for _, c := range rel.Columns {
+		r.f.Table = append(r.f.Table, catalog.Argument{Name: c.Name, Type: types.Of(c.Type.OID), Mode: 't'})
+	}
+	return true
+}
+
+// polymorphicResult refuses a result whose type no argument tells.
+func (r *signatureReader) polymorphicResult() error {
+	outs := planner.ResultTypes(r.f)
+	for _, t := range outs {
+		var family []types.OID
+		switch t.OID {
+		case types.OIDAnyElement, types.OIDAnyArray, types.OIDAnyNonArray, types.OIDAnyEnum:
+			family = []types.OID{types.OIDAnyElement, types.OIDAnyArray, types.OIDAnyNonArray, types.OIDAnyEnum, types.OIDAnyRange, types.OIDAnyMultirange}
+		case types.OIDAnyRange, types.OIDAnyMultirange:
+			family = []types.OID{types.OIDAnyRange, types.OIDAnyMultirange}
+		case types.OIDAnyCompatible, types.OIDAnyCompatibleArray, types.OIDAnyCompatibleNonArray:
+			family = []types.OID{types.OIDAnyCompatible, types.OIDAnyCompatibleArray, types.OIDAnyCompatibleNonArray, types.OIDAnyCompatibleRange, types.OIDAnyCompatibleMultirange}
+		default:
+			continue
+		}
+		if slices.ContainsFunc(r.f.Args, func(a catalog.Argument) bool { return slices.Contains(family, a.Type.OID) }) {
+			continue
+		}
+		names := make([]string, len(family))
+		for i, o := range family {
+			names[i] = o.Name()
+		}
+		list := strings.Join(names[:len(names)-1], ", ") + ", or " + names[len(names)-1]
+		if len(names) == 2 {
+			list = names[0] + " or " + names[1]
+		}
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "cannot determine result data type").
+			WithDetail("A result of type %s requires at least one input of type %s.", t, list)
+	}
+	return nil
+}
+
+// functionOptions reads LANGUAGE, AS and what else stands after the arguments;
+// what it returns checks the body, which PostgreSQL does after the signature.
+func functionOptions(p *prepared, n *pg.CreateFunctionStmt, f *catalog.Function) (check func() error, err error) {
+	language := ""
+	var body []string // in quotes
 	if n.SqlBody != nil {
 		language = "sql"
 	}
+	seen := map[string]bool{}
 	for _, x := range n.Options {
 		e := x.GetDefElem()
+		pos := 0
+		if e.Location >= 0 {
+			pos = utf8.RuneCountInString(p.stmt.Text[:min(len(p.stmt.Text), p.stmt.Start+int(e.Location))]) + 1
+		}
+		if seen[e.Defname] && e.Defname != "set" {
+			return nil, pgerror.New(pgerror.SyntaxError, "conflicting or redundant options").At(pos)
+		}
+		seen[e.Defname] = true
+		switch e.Defname {
+		case "volatility", "strict", "window", "leakproof", "parallel", "cost", "rows", "support":
+			if f.Procedure {
+				return nil, pgerror.New(pgerror.InvalidFunctionDefinition, "invalid attribute in procedure definition").At(pos)
+			}
+		}
 		switch e.Defname {
 		case "language":
 			language = strings.ToLower(e.Arg.GetString_().GetSval())
 		case "as":
-			body := listStrings(e.Arg.GetList().GetItems())
-			f.Source, given = body[0], true
+			body = listStrings(e.Arg.GetList().GetItems())
 		case "volatility":
 			f.Volatility = e.Arg.GetString_().GetSval()
 		case "strict":
 			f.Strict = e.Arg.GetBoolean().GetBoolval()
 		case "window":
-			return pgerror.Unsupported("WINDOW in CREATE FUNCTION")
+			return nil, pgerror.Unsupported("WINDOW in CREATE FUNCTION")
 		}
 	}
 	if language == "" {
-		return pgerror.New(pgerror.InvalidFunctionDefinition, "no language specified")
+		return nil, pgerror.New(pgerror.InvalidFunctionDefinition, "no language specified")
 	}
-	if language != "sql" {
-		if language == "plpgsql" || language == "c" || language == "internal" {
-			return pgerror.Unsupported("language " + language)
-		}
-		return pgerror.New(pgerror.UndefinedObject, "language \"%s\" does not exist", language)
+	if err := knownLanguage(language); err != nil {
+		return nil, err
 	}
-	if n.SqlBody != nil {
-		text, err := parser.DeparseBody(n.SqlBody)
-		if err != nil {
-			return err
-		}
-		f.Source = text
-	}
-	if f.Source == "" && !given {
-		return pgerror.New(pgerror.InvalidFunctionDefinition, "no function body specified")
-	}
-	return nil
+	return func() error { return functionSource(n, f, body) }, nil
 }
 
-// functionSQL writes the CREATE FUNCTION of a function.
-func functionSQL(o *catalog.Object) string {
-	f := o.Function
-	var args []string
-	add := func(a catalog.Argument, mode string) {
-		text := mode
-		if a.Name != "" {
-			text += quoteName(a.Name) + " "
-		}
-		text += typeName(a.Type)
-		if a.Default != "" {
-			text += " DEFAULT " + a.Default
-		}
-		args = append(args, text)
+// knownLanguage refuses the languages that there are not.
+func knownLanguage(language string) error {
+	switch language {
+	case "sql":
+		return nil
+	case "plpgsql", "c", "internal":
+		return pgerror.Unsupported("language " + language)
 	}
-	for _, a := range f.Args {
-		mode := ""
-		if a.Mode == 'v' {
-			mode = "VARIADIC "
-		}
-		add(a, mode)
-	}
-	returns := typeName(f.Returns)
-	if f.Table != nil {
-		var cols []string
-		for _, a := range f.Table {
-			cols = append(cols, quoteName(a.Name)+" "+typeName(a.Type))
-		}
-		returns = "TABLE(" + strings.Join(cols, ", ") + ")"
-	} else if f.Set {
-		returns = "SETOF " + returns
-	}
-	strict := ""
-	if f.Strict {
-		strict = " STRICT"
-	}
-	return fmt.Sprintf("CREATE FUNCTION %s.%s(%s) RETURNS %s LANGUAGE sql %s%s AS %s", quoteName(o.Schema), quoteName(o.Name), strings.Join(args, ", "),
-		returns, strings.ToUpper(f.Volatility), strict, parser.QuoteString(f.Source))
+	return pgerror.New(pgerror.UndefinedObject, "language \"%s\" does not exist", language)
 }
 
-// dropFunctions runs DROP FUNCTION.
-func (s *Session) dropFunctions(d *ddlState, p *prepared, n *pg.DropStmt, w pgwire.ResultWriter) error {
-	var objs []*catalog.Object
-	for _, x := range n.Objects {
-		o, err := s.findFunction(d, p, x.GetObjectWithArgs())
-		if err != nil {
-			if n.MissingOk && pgerror.As(err).Code == pgerror.UndefinedFunction {
-				w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: "function " + rawSignature(x.GetObjectWithArgs()) + " does not exist, skipping"})
-				continue
-			}
-			return err
-		}
-		objs = append(objs, o)
-	}
-	return s.dropAll(d, n.Behavior == pg.DropBehavior_DROP_CASCADE, objs, nil, "", w)
-}
-
-// rawSignature is a function's name with the types of its arguments as the
-// statement has them.
-func rawSignature(x *pg.ObjectWithArgs) string {
-	args := make([]string, len(x.Objargs))
-	for i, a := range x.Objargs {
-		args[i] = strings.Join(listStrings(a.GetTypeName().GetNames()), ".")
-		if len(a.GetTypeName().GetArrayBounds()) > 0 {
-			args[i] += "[]"
-		}
-	}
-	return strings.Join(listStrings(x.Objname), ".") + "(" + strings.Join(args, ",") + ")"
-}
-
-// findRoutine is findFunction for the kind of routines that a statement names.
-func (s *Session) findRoutine(d *ddlState, p *prepared, kind pg.ObjectType, x *pg.ObjectWithArgs) (*catalog.Object, error) {
-	what := map[pg.ObjectType]string{pg.ObjectType_OBJECT_PROCEDURE: "procedure", pg.ObjectType_OBJECT_ROUTINE: "routine",
-		pg.ObjectType_OBJECT_AGGREGATE: "aggregate"}[kind]
-	o, err := s.findFunction(d, p, x)
+// functionSource keeps the body of a function.
+func functionSource(n *pg.CreateFunctionStmt, f *catalog.Function, body []string) error {
 	switch {
-	case err != nil && what != "":
-		e := *pgerror.As(err)
-		switch e.Code {
-		case pgerror.AmbiguousFunction:
-			e.Message, e.Hint = strings.Replace(e.Message, "function", what, 1), strings.Replace(e.Hint, "function", what, 1)
-		case pgerror.UndefinedFunction:
-			if kind != pg.ObjectType_OBJECT_ROUTINE {
-				e.Message = strings.Replace(strings.Replace(e.Message, "a function", "a "+what, 1), "function ", what+" ", 1)
-				e.Message = strings.Replace(e.Message, "a aggregate", "an aggregate", 1)
-			}
-		}
-		return nil, &e
-	case err == nil && kind == pg.ObjectType_OBJECT_PROCEDURE:
-		return nil, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", signatureText(o))
-	case err == nil && kind == pg.ObjectType_OBJECT_AGGREGATE:
-		return nil, pgerror.New(pgerror.WrongObjectType, "function %s is not an aggregate", signatureText(o))
+	case n.SqlBody == nil && body == nil:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "no function body specified")
+	case n.SqlBody != nil && body != nil:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "duplicate function body specified")
+	case len(body) > 1:
+		return pgerror.New(pgerror.InvalidFunctionDefinition, "only one AS item needed for language \"sql\"")
+	case body != nil:
+		f.Source = body[0]
+		return nil
 	}
-	return o, err
-}
-
-// signatureText is a function with the types of its arguments as messages tell it.
-func signatureText(o *catalog.Object) string {
-	return strings.ReplaceAll(o.Function.Signature(o.Name), ", ", ",")
-}
-
-// findFunction finds a function by its name and, if they are given, the types of
-// its arguments.
-func (s *Session) findFunction(d *ddlState, p *prepared, x *pg.ObjectWithArgs) (*catalog.Object, error) {
-	names := listStrings(x.Objname)
-	name := names[len(names)-1]
-	path := s.userPath()
-	if len(names) > 1 {
-		path = names[len(names)-2 : len(names)-1]
-	}
-	var sig []string
-	for _, a := range x.Objargs {
-		t, err := planner.ResolveType(s.bindContext(nil), p.stmt.Text, parser.TypeName{Node: a.GetTypeName(), Base: p.stmt.Start})
-		if err != nil {
-			return nil, err
-		}
-		sig = append(sig, types.Of(t.OID).String())
-	}
-	want := strings.Join(names, ".") + "(" + strings.Join(sig, ", ") + ")"
-	for _, schema := range path {
-		fs := d.cat.Functions(schema, name)
-		if x.ArgsUnspecified {
-			switch {
-			case len(fs) == 1:
-				return fs[0], nil
-			case len(fs) > 1:
-				return nil, pgerror.New(pgerror.AmbiguousFunction, "function name \"%s\" is not unique", name).
-					WithHint("Specify the argument list to select the function unambiguously.")
-			}
-			continue
-		}
-		for _, o := range fs {
-			if o.Function.Signature(name) == name+"("+strings.Join(sig, ", ")+")" {
-				return o, nil
-			}
-		}
-	}
-	if x.ArgsUnspecified {
-		return nil, pgerror.New(pgerror.UndefinedFunction, "could not find a function named \"%s\"", strings.Join(names, "."))
-	}
-	return nil, pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", want)
+	text, err := parser.DeparseBody(n.SqlBody)
+	f.Source = text
+	return err
 }

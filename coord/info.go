@@ -49,6 +49,13 @@ func (s *Session) utilityColumns(p *prepared) ([]pgwire.Column, error) {
 			return c.columns(), nil
 		}
 	case *parser.Postgres:
+		if c := n.Stmt.GetCallStmt(); c != nil {
+			o, _, err := s.boundCall(p, c)
+			if err != nil {
+				return nil, err
+			}
+			return callColumns(o.Function), nil
+		}
 		if e := n.Stmt.GetExecuteStmt(); e != nil {
 			if q := s.stmts[e.Name]; q != nil {
 				return q.columns, nil

@@ -18,7 +18,7 @@ func isDDL(st *pg.Node) bool {
 
 func dropsFunctions(st *pg.Node) bool {
 	k := st.GetDropStmt().GetRemoveType()
-	return k == pg.ObjectType_OBJECT_FUNCTION || k == pg.ObjectType_OBJECT_ROUTINE
+	return k == pg.ObjectType_OBJECT_FUNCTION || k == pg.ObjectType_OBJECT_ROUTINE || k == pg.ObjectType_OBJECT_PROCEDURE
 }
 
 // postgresDDL runs what changes the catalog and is in PostgreSQL's tree.
@@ -35,7 +35,7 @@ func (s *Session) postgresDDL(d *ddlState, p *prepared, n *parser.Postgres, w pg
 	case st.GetCommentStmt() != nil:
 		return "COMMENT", s.commentPostgres(d, p, st.GetCommentStmt(), w)
 	case dropsFunctions(st):
-		return "DROP FUNCTION", s.dropFunctions(d, p, st.GetDropStmt(), w)
+		return "DROP " + kindWords(st.GetDropStmt().RemoveType), s.dropFunctions(d, p, st.GetDropStmt(), w)
 	}
 	return "", absent(n.Stmt)
 }

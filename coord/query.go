@@ -95,7 +95,7 @@ func (s *Session) planBound(p *prepared) error {
 		if p.rel, err = planner.Optimize(b.Rel, s.optimizeOptions()); err == nil {
 			err = s.optimizeSteps(b.Steps)
 		}
-		if p.asOf == nil && len(b.Steps) == 0 && err == nil {
+		if p.asOf == nil && !b.Writes() && err == nil {
 			p.point = s.pointOf(p.rel)
 		}
 	case *planner.Write:
@@ -609,7 +609,8 @@ func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w p
 		}
 		return false, w.Complete(countTag(p.tag, 0))
 	}
-	_, isQuery := p.p.bound.(*planner.Query)
+	q, isQuery := p.p.bound.(*planner.Query)
+	isQuery = isQuery && !q.Writes()
 	kept := !isQuery && (p.rows != nil || maxRows > 0 && p.columns() != nil && returns(p.p.bound))
 	if !kept && (!isQuery || (maxRows == 0 && p.rows == nil)) {
 		if !isTxControl(p.p.stmt.Node) {
@@ -664,9 +665,11 @@ func countTag(tag string, n int64) string {
 // returns says whether a statement writes, so that it runs to its end however
 // few of the rows it returns are wanted.
 func returns(bound any) bool {
-	switch bound.(type) {
+	switch b := bound.(type) {
 	case *planner.Write:
 		return true
+	case *planner.Query:
+		return b.Writes()
 	}
 	return false
 }

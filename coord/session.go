@@ -35,10 +35,14 @@ type Session struct {
 	set     *settings
 	tx      *txn
 	several bool // the running statement is one of several in a query text
-	stmts   map[string]*prepared
-	portals map[string]*portal
-	rules   map[plan.ObjectID]*rules
-	read    rowsRead // by statements up to now, for EXPLAIN ANALYZE
+	// arguments are those of the function whose statements are running, calls how
+	// deep such are nested.
+	arguments *planner.Arguments
+	calls     int
+	stmts     map[string]*prepared
+	portals   map[string]*portal
+	rules     map[plan.ObjectID]*rules
+	read      rowsRead // by statements up to now, for EXPLAIN ANALYZE
 	// client and server are the ends of the connection, if it is one of IP.
 	client, server netip.AddrPort
 	// tempSchema is the schema of the session's temporary objects, once it has any.
@@ -592,6 +596,7 @@ func (s *Session) bindContext(declared []types.OID) *planner.Context {
 		Expand:     s.expand(),
 		TempSchema: s.tempSchema,
 		Upsert:     s.set.bool("upsert_dml"),
+		Arguments:  s.arguments,
 	}
 }
 

@@ -85,8 +85,12 @@ func (s *Session) tableSource(p *prepared, n *parser.CreateTableAs) (*prepared, 
 
 // rowsForTable gives the rows of a query for a statement that writes them.
 func (s *Session) rowsForTable(ctx context.Context, q *prepared, params []*expr.Const, f func(b *columnar.Batch) error) error {
-	if b := q.bound.(*planner.Query); len(b.Steps) > 0 {
-		rows, err := s.writingRows(ctx, q, b, params)
+	b := q.bound.(*planner.Query)
+	if len(b.Calls) > 0 {
+		return pgerror.Unsupported("a query that calls functions that change tables for its rows, for a new table")
+	}
+	if len(b.Steps) > 0 {
+		rows, err := s.writingRows(ctx, q, b, params, nil)
 		if err != nil {
 			return err
 		}

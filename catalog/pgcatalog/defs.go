@@ -187,7 +187,7 @@ func (a argument) text(defaults bool) string {
 func (p *proc) argList(defaults bool) string {
 	var parts []string
 	for _, a := range p.arguments() {
-		if a.mode == 't' || !defaults && a.mode == 'o' {
+		if a.mode == 't' {
 			continue
 		}
 		parts = append(parts, a.text(defaults))
@@ -215,7 +215,11 @@ func (p *proc) result() string {
 
 // def is pg_get_functiondef.
 func (p *proc) def() string {
-	s := "CREATE OR REPLACE FUNCTION " + p.schema() + "." + quoteIdent(p.name) + "(" + p.argList(true) + ")\n RETURNS " + p.result() + "\n LANGUAGE "
+	kind, returns := "function", "\n RETURNS "+p.result()
+	if p.kind == 'p' {
+		kind, returns = "procedure", ""
+	}
+	s := "CREATE OR REPLACE " + strings.ToUpper(kind) + " " + p.schema() + "." + quoteIdent(p.name) + "(" + p.argList(true) + ")" + returns + "\n LANGUAGE "
 	if p.lang == langSQL {
 		s += "sql"
 	} else {
@@ -240,5 +244,5 @@ func (p *proc) def() string {
 	if attrs != nil {
 		s += "\n " + strings.Join(attrs, " ")
 	}
-	return s + "\nAS $function$" + p.src + "$function$\n"
+	return s + "\nAS $" + kind + "$" + p.src + "$" + kind + "$\n"
 }

@@ -84,8 +84,8 @@ func columnPrivileges(m *model, e Env, f *filler) {
 // specific is the name that tells overloads apart.
 func (p *proc) specific() string { return p.name + "_" + strconv.Itoa(int(p.oid)) }
 
-func routinePrivileges(_ *model, e Env, f *filler) {
-	ps := procs().list
+func routinePrivileges(m *model, e Env, f *filler) {
+	ps := m.allProcs()
 	f.n = len(ps)
 	f.all(e.User(), "grantor", "grantee")
 	f.all(e.Database(), "specific_catalog", "routine_catalog")
@@ -99,23 +99,33 @@ func routinePrivileges(_ *model, e Env, f *filler) {
 
 func (p *proc) returns() types.Type { return types.Of(types.OID(p.ret)) }
 
-func routines(_ *model, e Env, f *filler) {
-	ps := procs().list
+func routines(m *model, e Env, f *filler) {
+	ps := m.allProcs()
 	f.n = len(ps)
 	f.all(e.Database(), "specific_catalog", "routine_catalog", "type_udt_catalog")
 	f.text("specific_schema", func(i int) string { return ps[i].schema() })
 	f.same("routine_schema", "specific_schema")
-	f.all(catalog.SchemaPgCatalog, "type_udt_schema")
+	f.some("type_udt_schema", func(i int) string {
+		if ps[i].kind == 'p' {
+			return ""
+		}
+		return typeSchema(ps[i].returns())
+	})
 	f.text("specific_name", func(i int) string { return ps[i].specific() })
 	f.text("routine_name", func(i int) string { return ps[i].name })
 	f.some("routine_type", func(i int) string {
-		if ps[i].kind == 'f' {
-			return "FUNCTION"
-		}
-		return ""
+		return map[byte]string{'f': "FUNCTION", 'p': "PROCEDURE"}[ps[i].kind]
 	})
-	f.text("data_type", func(i int) string { return dataTypeName(ps[i].returns()) })
-	f.text("type_udt_name", func(i int) string { return infoOf(ps[i].returns()).Name })
+	result := func(f func(types.Type) string) func(i int) string { // a procedure has none
+		return func(i int) string {
+			if ps[i].kind == 'p' {
+				return ""
+			}
+			return f(ps[i].returns())
+		}
+	}
+	f.some("data_type", result(dataTypeName))
+	f.some("type_udt_name", result(func(t types.Type) string { return infoOf(t).Name }))
 	f.all("0", "dtd_identifier")
 	f.text("routine_body", func(i int) string {
 		if ps[i].lang == langSQL {

@@ -232,7 +232,7 @@ func supportProc(name string) uint32 {
 }
 
 func pgProcs(m *model, _ Env, f *filler) {
-	ps := append(slices.Clip(procs().list), m.userProcs()...)
+	ps := m.allProcs()
 	f.n = len(ps)
 	f.oid("oid", func(i int) uint32 { return ps[i].oid })
 	f.text("proname", func(i int) string { return ps[i].name })

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -143,6 +144,9 @@ func (m *model) userProcs() []*proc {
 	return out
 }
 
+// allProcs are the functions that are built in and those of the catalog.
+func (m *model) allProcs() []*proc { return append(slices.Clip(procs().list), m.userProcs()...) }
+
 func userProc(o *catalog.Object) *proc {
 	fn := o.Function
 	p := &proc{oid: o.OID, name: o.Name, nsp: o.Schema, kind: 'f', lang: langSQL, cost: 100, strict: fn.Strict, set: fn.Set,
@@ -159,27 +163,44 @@ func userProc(o *catalog.Object) *proc {
 			p.defaults = append(p.defaults, a.Default)
 		}
 	}
-	if fn.Table != nil {
-		for _, a := range fn.Args {
-			if a.Mode == 'b' {
-				continue
-			}
-			p.all, p.modes = append(p.all, uint32(a.Type.OID)), p.modes+"i"
-		}
-		p.names = nil
+	all := fn.All
+	if fn.Procedure {
+		p.kind = 'p'
+	} else if fn.Table != nil {
 		for _, a := range fn.Args {
 			if a.Mode != 'b' {
-				p.names = append(p.names, a.Name)
+				all = append(all, a)
 			}
 		}
-		for _, a := range fn.Table {
-			p.all, p.modes = append(p.all, uint32(a.Type.OID)), p.modes+string(a.Mode)
-			p.names = append(p.names, a.Name)
+		all = append(all, fn.Table...)
+	}
+	if fn.Table == nil && !variadicLast(fn) {
+		if !named {
+			p.names = nil
 		}
-	} else if !named {
+		return p
+	}
+	if fn.Table == nil {
+		all = fn.Args
+		if p.variadic = uint32(all[len(all)-1].Type.OID.Elem()); p.variadic == 0 {
+			p.variadic = uint32(types.OIDAnyElement) // VARIADIC anyarray
+		}
+	}
+	p.names, named = nil, false
+	for _, a := range all {
+		p.all, p.modes = append(p.all, uint32(a.Type.OID)), p.modes+string(a.Mode)
+		p.names = append(p.names, a.Name)
+		named = named || a.Name != ""
+	}
+	if !named {
 		p.names = nil
 	}
 	return p
+}
+
+// variadicLast reports whether the last argument of a function takes several.
+func variadicLast(f *catalog.Function) bool {
+	return len(f.Args) > 0 && f.Args[len(f.Args)-1].Mode == 'v'
 }
 
 // proc finds a function by its OID, nil if there is none.

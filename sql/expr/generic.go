@@ -18,7 +18,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 	var g generic
 	var elem, array, multi types.OID
 	var compat []types.OID
-	usesElem, usesCompat, nonArray, enum := false, false, false, false
+	usesElem, usesCompat, nonArray, enum, plainCommon := false, false, false, false, false
 	for i, t := range in {
 		switch p := params[i]; p {
 		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyEnum:
@@ -49,8 +49,9 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			if err := g.takeRange(p, t, &multi); err != nil {
 				return g, err
 			}
-		case types.OIDAnyCompatible:
+		case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
 			usesCompat = true
+			plainCommon = plainCommon || p == types.OIDAnyCompatibleNonArray
 			compat = append(compat, t)
 		case types.OIDAnyCompatibleArray:
 			usesCompat = true
@@ -79,7 +80,9 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 		if !ok {
 			return g, pgerror.New(pgerror.DatatypeMismatch, "arguments of anycompatible family cannot be cast to a common type")
 		}
-		g.common = c
+		if g.common = c; plainCommon && c.Elem() != 0 {
+			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", c.Name())
+		}
 	}
 	return g, nil
 }
@@ -148,7 +151,7 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 		base, o = g.rng, g.rng.Multirange()
 	case types.OIDAnyArray:
 		o = g.elem.Array()
-	case types.OIDAnyCompatible:
+	case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
 		o = g.common
 	case types.OIDAnyCompatibleArray:
 		base, o = g.common, g.common.Array()

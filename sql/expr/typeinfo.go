@@ -24,7 +24,7 @@ func preferred(o types.OID) bool {
 func isPolymorphic(o types.OID) bool {
 	switch o {
 	case types.OIDAnyElement, types.OIDAnyArray, types.OIDAnyNonArray, types.OIDAnyCompatible, types.OIDAnyCompatibleArray,
-		types.OIDAnyRange, types.OIDAnyMultirange, types.OIDAnyEnum:
+		types.OIDAnyRange, types.OIDAnyMultirange, types.OIDAnyEnum, types.OIDAnyCompatibleNonArray:
 		return true
 	}
 	return false

@@ -47,7 +47,9 @@ type Context struct {
 	// Upsert lets INSERT without ON CONFLICT replace the rows whose primary key
 	// it has, where the table does not say otherwise.
 	Upsert bool
-	trace  *columnTrace
+	// Arguments are set while a statement of a function is bound.
+	Arguments *Arguments
+	trace     *columnTrace
 }
 
 // Bound is a statement with its names and types resolved: *Query or *Write.
@@ -75,6 +77,9 @@ type Query struct {
 	DeepDeps []plan.ObjectID
 	// Steps are the WITH queries that change tables.
 	Steps []Step
+	// Calls are those of functions that change tables for each row of Rel: they
+	// are run in the order of the rows.
+	Calls []Call
 }
 
 // WriteKind is the kind of a statement that changes a table.
@@ -144,9 +149,11 @@ type Returning struct {
 }
 
 // Step is a WITH query that is run before the statement: one that changes a
-// table, or one beside such. What it returns is read as the relation ID.
+// table, or one beside such; or a call of a function that changes tables. What it
+// returns is read as the relation ID.
 type Step struct {
 	ID    plan.ObjectID
+	Call  *Call
 	Write *Write // nil: a query
 	Query plan.Rel
 	Cols  []plan.Column
@@ -159,6 +166,9 @@ const transientBase = plan.ObjectID(1) << 50
 // Transient reports whether an id is of a relation that exists only while a
 // statement runs.
 func Transient(id plan.ObjectID) bool { return id >= transientBase }
+
+// Writes reports whether running the query changes tables.
+func (q *Query) Writes() bool { return len(q.Steps) > 0 || len(q.Calls) > 0 }
 
 func (*Query) bound() {}
 func (*Write) bound() {}

@@ -50,6 +50,9 @@ type binder struct {
 	// inlined is the nesting of such bodies.
 	function *functionScope
 	inlined  int
+	checking bool // the body is that of a function that is being made
+	// top is the query that is the statement.
+	top *pg.SelectStmt
 	// rows, if not nil, takes the volatile queries of `(a, b) = (SELECT …)`.
 	rows *sharedRows
 	// mergeAction is what merge_action() stands for in a RETURNING clause.
@@ -160,7 +163,7 @@ func BindQuery(ctx *Context, text string, q *parser.Query) (*Query, error) {
 // bindQuery binds a query; writes says that its WITH may change tables.
 func bindQuery(ctx *Context, text string, q *parser.Query, writes bool) (*Query, error) {
 	b := newBinder(ctx, text, q.Base)
-	b.writes = writes
+	b.writes, b.top = writes, q.Stmt.GetSelectStmt()
 	bq, err := b.query(q.Stmt.GetSelectStmt(), nil, nil, resolveUnknown)
 	if err != nil {
 		return nil, err
@@ -170,6 +173,7 @@ func bindQuery(ctx *Context, text string, q *parser.Query, writes bool) (*Query,
 		return nil, err
 	}
 	out := &Query{Params: params, Deps: b.deps, DeepDeps: b.deep, Columns: b.resultColumns(bq), Steps: b.steps}
+	out.Calls = bq.calls
 	out.Rel, err = b.finishRel(bq.sorted())
 	return out, err
 }

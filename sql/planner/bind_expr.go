@@ -58,12 +58,21 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 func (x exprBinder) anyExpr(n *pg.Node) (expr.Expr, error) {
 	switch n := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:
-		return x.columnRef(x.scope, n.ColumnRef)
+		e, err := x.columnRef(x.scope, n.ColumnRef)
+		if err != nil {
+			if a := x.namedArgument(n.ColumnRef); a != nil {
+				return a, nil
+			}
+		}
+		return e, err
 	case *pg.Node_AConst:
 		return x.constant(n.AConst)
 	case *pg.Node_ParamRef:
 		if x.function != nil {
 			return x.functionArgument(n.ParamRef.Number, x.pos(n.ParamRef.Location))
+		}
+		if x.ctx.Arguments != nil {
+			return x.givenArgument(n.ParamRef.Number, x.pos(n.ParamRef.Location))
 		}
 		return x.param(n.ParamRef.Number, x.pos(n.ParamRef.Location))
 	case *pg.Node_AExpr:

@@ -24,6 +24,7 @@ const (
 // boundQuery is a bound query: rel yields its columns and, after them, columns
 // that are only there to order by.
 type boundQuery struct {
+	calls         []Call // see Query
 	rel           plan.Rel
 	cols          []outputColumn
 	order         []plan.SortKey
@@ -103,6 +104,7 @@ type selectState struct {
 	aggs      []aggregate
 	groupings []grouping
 	windows   []windowCall
+	calls     []pendingCall
 	named     map[string]*windowSpec
 	srfs      []srfCall
 	grouped   bool
@@ -152,6 +154,7 @@ var (
 	inWindow    = clause{"", "window definitions", "window definitions"}
 	inReturning = everything("RETURNING")
 	inUpdate    = everything("UPDATE")
+	inCall      = everything("CALL arguments")
 )
 
 func everything(name string) clause { return clause{name, name, name} }
@@ -300,6 +303,12 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 			sel.items = append(sel.items, items...)
 			continue
 		}
+		if called, err := sel.writingItem(x, t); called || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		e, err := x.expr(t.Val)
 		if err != nil {
 			return err
@@ -313,6 +322,7 @@ func (sel *selectState) targetList(list []*pg.Node, c clause) error {
 		}
 		sel.items = append(sel.items, it)
 	}
+	sel.callArguments()
 	for i := range sel.items {
 		sel.items[i].domain = sel.domains[sel.items[i].expr]
 	}
@@ -614,6 +624,13 @@ func (sel *selectState) finish() (*boundQuery, error) {
 		}
 	}
 	q.rel = p
+	for _, c := range sel.calls {
+		c.call.Column = at[c.call.Column]
+		if c.call.From >= 0 {
+			c.call.From = at[c.call.From]
+		}
+		q.calls = append(q.calls, c.call)
+	}
 	for _, o := range sel.order {
 		q.order = append(q.order, plan.SortKey{Col: at[o.item], Desc: o.desc, NullsFirst: o.nullsFirst})
 	}

@@ -44,7 +44,8 @@ func (b *binder) userFunctions(names []string) []*catalog.Object {
 	return nil
 }
 
-// userCall resolves a call of a function of the catalog; nil if it is none.
+// userCall resolves a call of a function of the catalog; nil if it is none. A
+// function of polymorphic types comes with the types that they stand for.
 func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, error) {
 	names := listNames(f.Funcname)
 	candidates := x.userFunctions(names)
@@ -56,134 +57,84 @@ func (x exprBinder) userCall(f *pg.FuncCall) (*catalog.Object, []expr.Expr, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	var best *catalog.Object
-	var bestArgs []expr.Expr
-	score, ties := -1, 0
-	for _, o := range candidates {
-		full, n := matchArgs(o.Function, args, argNames, f.FuncVariadic)
-		switch {
-		case n < 0:
-		case n > score:
-			best, bestArgs, score, ties = o, full, n, 0
-		case n == score:
-			ties++
-		}
+	given := args
+	o, args, err := x.resolveUser(dotted(names), candidates, args, expr.CallOptions{Pos: pos, ArgNames: argNames, Variadic: f.FuncVariadic})
+	if err != nil {
+		return nil, nil, err
 	}
-	if best == nil {
-		return nil, nil, x.noFunctionNamed(dotted(names), args, argNames, pos)
+	if o.Function.Procedure {
+		e := x.noFunction(dotted(names), given, pos).(*pgerror.Error)
+		return nil, nil, pgerror.New(pgerror.WrongObjectType, "%s", strings.Replace(strings.TrimPrefix(e.Message, "function "), " does not exist", " is a procedure", 1)).
+			WithHint("To call a procedure, use CALL.").At(pos)
 	}
-	if ties > 0 {
-		e := x.noFunction(dotted(names), args, pos).(*pgerror.Error)
-		return nil, nil, pgerror.New(pgerror.AmbiguousFunction, "%s", strings.Replace(e.Message, "does not exist", "is not unique", 1)).
-			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.").At(pos)
-	}
-	for i, a := range best.Function.Args {
-		switch {
-		case bestArgs[i] == nil && a.Mode == 'v' && len(args) >= len(best.Function.Args) && !f.FuncVariadic:
-			bestArgs[i], err = expr.NewArrayOf(slices.Clone(args[i:]), a.Type, pos)
-		case bestArgs[i] == nil:
-			bestArgs[i], err = x.argumentDefault(a)
-		default:
-			bestArgs[i], err = expr.Coerce(bestArgs[i], a.Type, expr.CastImplicit, pos)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return best, bestArgs, x.notAggregate(f, names[len(names)-1], pos)
+	return o, args, x.notAggregate(f, names[len(names)-1], pos)
 }
 
-// noFunctionNamed is noFunction where arguments have names.
-func (x exprBinder) noFunctionNamed(name string, args []expr.Expr, names []string, pos int) error {
-	err := x.noFunction(name, args, pos)
-	if len(names) == 0 {
-		return err
-	}
-	texts := make([]string, len(args))
-	for i, a := range args {
-		texts[i] = types.Of(a.Type().OID).String()
-		if k := i - (len(args) - len(names)); k >= 0 {
-			texts[i] = names[k] + " => " + texts[i]
+// resolveUser picks one of some functions of the catalog for a call, and gives the
+// arguments by its parameters.
+func (x exprBinder) resolveUser(name string, candidates []*catalog.Object, args []expr.Expr, opts expr.CallOptions) (*catalog.Object, []expr.Expr, error) {
+	sigs := make([]expr.Signature, len(candidates))
+	for i, o := range candidates {
+		for _, a := range o.Function.Args {
+			sigs[i].Args, sigs[i].Names = append(sigs[i].Args, a.Type), append(sigs[i].Names, a.Name)
+			if a.Default != "" {
+				sigs[i].Defaults++
+			}
+			sigs[i].Variadic = a.Mode == 'v'
 		}
 	}
-	e := *pgerror.As(err)
-	e.Message = "function " + name + "(" + strings.Join(texts, ", ") + ") does not exist"
-	return &e
+	r, err := expr.ResolveOverload(name, sigs, args, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := actualFunction(candidates[r.Index], r)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, a := range o.Function.Args {
+		if r.Args[i] == nil {
+			if r.Args[i], err = x.argumentDefault(a); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return o, r.Args, nil
 }
 
-// How well an argument fits: by its very type, as a literal of unknown type
-// (strings are preferred), by a cast.
-const (
-	fitExact   = 1000
-	fitString  = 2
-	fitUnknown = 1
-)
-
-// fit tells how well an argument fits a type, -1 that it does not.
-func fit(e expr.Expr, t types.Type) int {
-	switch of := e.Type(); {
-	case of.OID == t.OID:
-		return fitExact
-	case of.OID == types.OIDUnknown:
-		if i := types.Lookup(t.OID); i != nil && i.Category == 'S' {
-			return fitString
+// actualFunction is a function with the types that its polymorphic ones stand for.
+func actualFunction(o *catalog.Object, r *expr.Overload) (*catalog.Object, error) {
+	f := *o.Function
+	polymorphic := false
+	actual := func(t types.Type) (types.Type, error) {
+		if !expr.IsPolymorphic(t.OID) {
+			return t, nil
 		}
-		return fitUnknown
-	case !expr.CanCoerce(of, t, expr.CastImplicit):
-		return -1
+		polymorphic = true
+		return r.Actual(t)
 	}
-	return 0
-}
-
-// matchArgs puts arguments in the places of a function's; those that are not
-// given, and the one that takes all further ones, are nil. The number tells how
-// well the types fit, -1 that they do not. variadic says that the array of
-// further arguments is given as such.
-func matchArgs(f *catalog.Function, args []expr.Expr, names []string, variadic bool) ([]expr.Expr, int) {
-	last := len(f.Args) - 1
-	spread := last >= 0 && f.Args[last].Mode == 'v' && !variadic
-	out := make([]expr.Expr, len(f.Args))
-	score := 0
-	if spread && len(names) == 0 && len(args) > last {
-		elem := types.Of(f.Args[last].Type.OID.Elem())
-		for _, a := range args[last:] {
-			n := fit(a, elem)
-			if n < 0 {
-				return nil, -1
+	list := func(in []catalog.Argument) ([]catalog.Argument, error) {
+		out := slices.Clone(in)
+		var err error
+		for i := range out {
+			if out[i].Type, err = actual(out[i].Type); err != nil {
+				return nil, err
 			}
-			score += n / 2 // a function without VARIADIC is preferred
 		}
-		args = args[:last]
-		copy(out, args)
-	} else {
-		if len(args) > len(f.Args) || variadic && (last < 0 || f.Args[last].Mode != 'v') {
-			return nil, -1
-		}
-		positional := len(args) - len(names)
-		copy(out, args[:positional])
-		for i, name := range names {
-			k := slices.IndexFunc(f.Args, func(a catalog.Argument) bool { return a.Name == name })
-			if k < 0 || out[k] != nil {
-				return nil, -1
-			}
-			out[k] = args[positional+i]
-		}
-		spread = false
+		return out, nil
 	}
-	for i, a := range f.Args {
-		if out[i] == nil {
-			if a.Default == "" && !(spread && i == last) {
-				return nil, -1
-			}
-			continue
-		}
-		n := fit(out[i], a.Type)
-		if n < 0 {
-			return nil, -1
-		}
-		score += n
+	var err error
+	if f.Args, err = list(f.Args); err != nil {
+		return nil, err
 	}
-	return out, score
+	if f.Table, err = list(f.Table); err != nil {
+		return nil, err
+	}
+	if f.Returns, err = actual(f.Returns); err != nil || !polymorphic {
+		return o, err
+	}
+	c := *o
+	c.Function = &f
+	return &c, nil
 }
 
 // argumentDefault binds the default of an argument.
@@ -200,9 +151,12 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 	}
 	defer func() { b.inlined-- }()
 	fn := o.Function
-	q, err := lastQuery(fn.Body)
+	q, err := lastQuery(fn)
 	if err != nil {
 		return nil, err
+	}
+	if q.Stmt == nil { // an empty body, of a function that returns nothing
+		return b.nothing(), nil
 	}
 	fs := &functionScope{scope: newScope(nil), args: fn.Args}
 	e := &entry{name: o.Name, relVisible: true, colsVisible: true}
@@ -216,11 +170,14 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 	fs.scope.lateral, fs.scope.entries = true, []*entry{e}
 	src, outer := b.src, b.function
 	b.src, b.function = newSource(fn.Body, q.Base), fs
-	b.src.silent = true
+	b.src.silent = !(b.checking && b.inlined == 1)
 	bq, err := b.query(q.Stmt.GetSelectStmt(), fs.scope, nil, resolveUnknown)
 	b.src, b.function = src, outer
 	if err != nil {
 		return nil, err
+	}
+	if fn.Returns.OID == types.OIDVoid {
+		return b.nothing(), nil
 	}
 	if err := functionResult(o, bq); err != nil {
 		return nil, err
@@ -231,32 +188,37 @@ func (b *binder) functionBody(o *catalog.Object, scalar bool) (*boundQuery, erro
 	return bq, nil
 }
 
+// nothing is what a function returns that returns void.
+func (b *binder) nothing() *boundQuery {
+	col := plan.Column{Name: "void", Type: types.Void}
+	return &boundQuery{rel: &plan.Project{Input: unit(), Exprs: []expr.Expr{nullConst(types.Void)}, Cols: []plan.Column{col}},
+		cols: []outputColumn{{name: col.Name}}}
+}
+
 // lastQuery is the last of the statements of a function's body, which decides
 // what it returns. Those before are queries without effects.
-func lastQuery(body string) (parser.Query, error) {
-	stmts, err := parser.Parse(body)
+func lastQuery(f *catalog.Function) (parser.Query, error) {
+	stmts, err := parser.Parse(f.Body)
 	if err != nil {
-		e := *pgerror.As(err)
-		e.Pos = 0
-		return parser.Query{}, &e
+		return parser.Query{}, err
 	}
 	for i, st := range stmts {
-		switch n := st.Node.(type) {
-		case *parser.Select:
-			if i == len(stmts)-1 {
-				return n.Query, nil
-			}
-		case *parser.Postgres:
-			if n.Stmt.GetInsertStmt() != nil || n.Stmt.GetUpdateStmt() != nil || n.Stmt.GetDeleteStmt() != nil || n.Stmt.GetMergeStmt() != nil {
-				return parser.Query{}, pgerror.Unsupported("a SQL function that changes tables")
-			}
-			return parser.Query{}, pgerror.Unsupported(st.Node.Tag() + " in a SQL function")
-		default:
-			return parser.Query{}, pgerror.Unsupported(st.Node.Tag() + " in a SQL function")
+		n, ok := st.Node.(*parser.Select)
+		if !ok {
+			break
+		}
+		if i == len(stmts)-1 {
+			return n.Query, nil
 		}
 	}
-	return parser.Query{}, pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function declared to return a value").
-		WithDetail("Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.")
+	if len(stmts) == 0 && f.Returns.OID == types.OIDVoid {
+		return parser.Query{}, nil
+	}
+	return parser.Query{}, returnMismatch(f).WithDetail("Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.")
+}
+
+func returnMismatch(f *catalog.Function) *pgerror.Error {
+	return pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function declared to return %s", returnsText(f))
 }
 
 // isOneRow reports whether a relation is one row made of nothing.
@@ -276,7 +238,7 @@ func functionResult(o *catalog.Object, q *boundQuery) error {
 		return nil
 	}
 	mismatch := func(detail string, args ...any) error {
-		return pgerror.New(pgerror.InvalidFunctionDefinition, "return type mismatch in function declared to return %s", returnsText(o.Function)).WithDetail(detail, args...)
+		return returnMismatch(o.Function).WithDetail(detail, args...)
 	}
 	if len(q.cols) < len(want) {
 		return mismatch("Final statement returns too few columns.")
@@ -350,6 +312,9 @@ func (x exprBinder) functionArgument(n int32, pos int) (expr.Expr, error) {
 // userScalar is a call of a function of the catalog in an expression: a set is
 // the elements of an array, several columns are a record.
 func (x exprBinder) userScalar(o *catalog.Object, args []expr.Expr, pos int) (expr.Expr, error) {
+	if o.Function.Writes {
+		return nil, errWrites(o).At(pos)
+	}
 	x.use(o)
 	fn := o.Function
 	bq, err := x.functionBody(o, !fn.Set)
@@ -516,6 +481,9 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 		return nil, err
 	}
 	f.use(o)
+	if o.Function.Writes {
+		return f.writingItem(o, args, fn)
+	}
 	body, err := f.functionBody(o, !o.Function.Set)
 	if err != nil {
 		return nil, err
@@ -539,6 +507,20 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 	if !o.Function.Set { // one row in any case
 		rel = &plan.Join{Kind: plan.JoinLeft, Left: unit(), Right: rel}
 	}
+	e, err := functionFromEntry(o, rel, n, fn)
+	if err != nil {
+		return nil, err
+	}
+	item := &fromItem{rel: rel, entries: []*entry{e}}
+	for _, k := range body.order {
+		item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
+	}
+	return item, nil
+}
+
+// functionFromEntry makes the entry of a function of the catalog in FROM, whose
+// result are the first n columns of rel.
+func functionFromEntry(o *catalog.Object, rel plan.Rel, n int, fn *pg.RangeFunction) (*entry, error) {
 	e := newEntry(o.Name, rel.Columns()[:n])
 	e.value = n == 1 && !rowResult(o.Function)
 	for i, t := range ResultTypes(o.Function) {
@@ -550,11 +532,7 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 	if fn.Alias != nil && len(fn.Alias.Colnames) == 0 && len(e.columns) == 1 && o.Function.Table == nil && fn.Coldeflist == nil {
 		e.columns[0].name = fn.Alias.Aliasname
 	}
-	item := &fromItem{rel: rel, entries: []*entry{e}}
-	for _, k := range body.order {
-		item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
-	}
-	return item, nil
+	return e, nil
 }
 
 // functionColumns names the first n columns of a function in FROM.
@@ -596,18 +574,36 @@ func (f fromBinder) functionColumns(o *catalog.Object, rel plan.Rel, n int, fn *
 }
 
 // CheckFunction binds the body of a function that is being made. It gives the
-// body with the names of its relations qualified.
-func CheckFunction(ctx *Context, o *catalog.Object) (string, error) {
-	q, err := lastQuery(o.Function.Body)
+// body with the names of its relations qualified, and reports whether its
+// statements change tables. A body of polymorphic types is bound when it is
+// called. Positions of errors are those in the body.
+func CheckFunction(ctx *Context, o *catalog.Object) (body string, writes bool, err error) {
+	f := o.Function
+	stmts, err := parser.Parse(f.Body)
 	if err != nil {
-		return "", err
+		return "", false, err
+	}
+	if writes, err = writesTables(stmts); err != nil {
+		return "", false, err
 	}
 	c := *ctx
-	c.Session, c.Stars = nil, map[*pg.ResTarget][]string{}
-	b := newBinder(&c, o.Function.Body, q.Base)
-	if _, err := b.functionBody(o, !o.Function.Set); err != nil {
-		return "", err
+	c.Session = nil
+	if writes || f.Procedure {
+		return f.Body, true, checkWriting(&c, o, stmts)
+	}
+	q, err := lastQuery(f)
+	if err != nil || q.Stmt == nil {
+		return "", false, err
+	}
+	c.Stars = map[*pg.ResTarget][]string{}
+	if !slices.ContainsFunc(f.Args, func(a catalog.Argument) bool { return expr.IsPolymorphic(a.Type.OID) }) {
+		b := newBinder(&c, f.Body, q.Base)
+		b.checking = true
+		if _, err := b.functionBody(o, !f.Set); err != nil {
+			return "", false, err
+		}
 	}
 	c.Stars = nil
-	return Qualify(&c, o.Function.Body, &q)
+	body, err = Qualify(&c, f.Body, &q)
+	return body, false, err
 }

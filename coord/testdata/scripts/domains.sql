@@ -59,8 +59,8 @@ CREATE FUNCTION ftyp(x pos) RETURNS text LANGUAGE sql AS 'SELECT pg_typeof($1)::
 SELECT ftyp(5), ftyp(x => 7);
 CREATE VIEW v AS SELECT p, p2, v, i, d, p + 1 AS q, CASE WHEN true THEN p END AS c, coalesce(p,1) AS co, ARRAY[p] AS ar FROM t;
 SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'v'::regclass AND attnum > 0 ORDER BY attnum;
-SELECT column_name, data_type, domain_name, udt_name FROM information_schema.columns WHERE table_name = 'v' ORDER BY ordinal_position;
-SELECT column_name, data_type, domain_name, udt_name FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position;
+SELECT column_name, data_type, domain_name, udt_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'v' ORDER BY ordinal_position;
+SELECT column_name, data_type, domain_name, udt_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 't' ORDER BY ordinal_position;
 CREATE TABLE ctas AS SELECT p, v, i, d, coalesce(p, 1) AS co FROM t;
 SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'ctas'::regclass AND attnum > 0 ORDER BY attnum;
 INSERT INTO ctas(p) VALUES (-1);
