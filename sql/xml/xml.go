@@ -4,6 +4,7 @@
 package xml
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -90,19 +91,26 @@ func hasDoctype(s string) bool {
 	}
 }
 
-// Indent appends a value with an element a line; a declaration is kept.
+// Indent appends a value with an element a line. The declaration of a document is
+// kept, and names the encoding of the text.
 func Indent(dst []byte, s string, m Mode) ([]byte, error) {
 	n, err := parseAs(s, m, options{build: true, expand: true, noBlanks: true})
 	if err != nil {
 		return dst, err
 	}
-	if d, err := ReadDecl(s); err == nil && d.Len > 0 {
-		if d.Standalone < 0 && d.Version == "1.0" {
-			dst = append(dst, `<?xml version="1.0"?>`...)
-		} else {
-			dst = d.Append(dst)
+	d, err := ReadDecl(s)
+	if err != nil {
+		return dst, err
+	}
+	if hasDoctype(s[d.Len:]) {
+		m = Document
+	}
+	if m == Document && d.Len > 0 {
+		dst = fmt.Appendf(dst, `<?xml version="%s" encoding="UTF-8"`, d.Version)
+		if d.Standalone >= 0 {
+			dst = fmt.Appendf(dst, ` standalone="%s"`, [...]string{"no", "yes"}[d.Standalone])
 		}
-		dst = append(dst, '\n')
+		dst = append(dst, "?>\n"...)
 	}
 	return AppendIndented(dst, n, m), nil
 }
