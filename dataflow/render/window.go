@@ -92,11 +92,18 @@ func (b *builder) bound(g *grouping, r *plan.Window, f plan.Frame, e plan.FrameB
 // rangeBound places the value that limits a RANGE frame, and the ordering
 // column in the same type.
 func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *expr.Const, end bool, out *bound) {
+	s := r.Order[0]
+	if o := s.Expr.Type().OID; o == types.OIDTime || o == types.OIDTimeTZ {
+		var err error
+		if s.Expr, k, err = withinDay(s.Expr, k); err != nil {
+			b.fail(err)
+			return
+		}
+	}
 	if negative(k) {
 		b.fail(pgerror.New(pgerror.InvalidPrecedingOrFollowing, "invalid preceding or following size in window function"))
 		return
 	}
-	s := r.Order[0]
 	op := "+"
 	if (e.Kind == plan.OffsetPreceding) != s.Desc {
 		op = "-"
@@ -138,6 +145,35 @@ func (b *builder) rangeBound(g *grouping, r *plan.Window, e plan.FrameBound, k *
 		out.source[i] = g.rawColumn(c)
 	}
 	out.prog = prog
+}
+
+// withinDay makes intervals of times of day, by UTC, as frames do not go round midnight;
+// of an offset its months and days do not count.
+func withinDay(e expr.Expr, k *expr.Const) (expr.Expr, *expr.Const, error) {
+	span := types.UnpackInterval(k.Val.U128s()[0])
+	span.Months, span.Days = 0, 0
+	second := types.Span{Micros: 1e6}
+	k = intervalConst(span)
+	since, err := expr.Coerce(e, types.Time, expr.CastExplicit, 0)
+	if err == nil {
+		since, err = expr.Coerce(since, types.Interval, expr.CastExplicit, 0)
+	}
+	if err != nil || e.Type().OID == types.OIDTime {
+		return since, k, err
+	}
+	east, err := expr.NewCall("date_part", []expr.Expr{expr.TextConst("timezone"), e}, expr.CallOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if east, err = expr.NewOp("*", east, intervalConst(second), 0); err != nil {
+		return nil, nil, err
+	}
+	since, err = expr.NewOp("-", since, east, 0)
+	return since, k, err
+}
+
+func intervalConst(s types.Span) *expr.Const {
+	return &expr.Const{Val: columnar.FromSlice([]columnar.U128{s.Pack()}, nil), Typ: types.Interval}
 }
 
 // infinitelyFar is limit, s.Expr minus or plus an offset, where that is the difference

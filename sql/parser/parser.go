@@ -217,8 +217,12 @@ func (s *stream) grant() Node {
 func wrapPostgres(text string, p piece, stmt *pg.Node) (Node, error) {
 	if sel := stmt.GetSelectStmt(); sel != nil {
 		q := Query{Stmt: stmt, Base: p.start, SQL: text[p.start:p.end]}
-		if into := sel.IntoClause; into != nil {
-			return selectInto(q, sel, into)
+		first := sel // of set operations
+		for first.Larg != nil {
+			first = first.Larg
+		}
+		if first.IntoClause != nil {
+			return selectInto(q, first)
 		}
 		return &Select{q}, nil
 	}
@@ -228,8 +232,9 @@ func wrapPostgres(text string, p piece, stmt *pg.Node) (Node, error) {
 	return &Postgres{Stmt: stmt, Base: p.start}, nil
 }
 
-// selectInto makes CREATE TABLE AS of SELECT … INTO.
-func selectInto(q Query, sel *pg.SelectStmt, into *pg.IntoClause) (Node, error) {
+// selectInto makes CREATE TABLE AS of SELECT … INTO, which sel has.
+func selectInto(q Query, sel *pg.SelectStmt) (Node, error) {
+	into := sel.IntoClause
 	sel.IntoClause = nil
 	sql, err := deparse(q.Stmt)
 	if err != nil {
@@ -305,6 +310,17 @@ func postgresError(text string, start int, err error) *pgerror.Error {
 	if e.Cursorpos > 0 {
 		out.Pos = Position(text, start) + e.Cursorpos - 1
 	}
+	switch {
+	case strings.HasPrefix(e.Message, "LIMIT #,#"):
+		return out.WithHint("Use separate LIMIT and OFFSET clauses.")
+	case e.Message == "invalid Unicode escape" && out.Pos > 0:
+		after := []rune(text)[out.Pos:]
+		if len(after) > 0 && (after[0] == 'u' || after[0] == 'U') {
+			out.Code = pgerror.InvalidEscapeSequence
+			return out.WithHint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.")
+		}
+		return out.WithHint("Unicode escapes must be \\XXXX or \\+XXXXXX.")
+	}
 	return out
 }
 
@@ -312,11 +328,13 @@ func postgresError(text string, start int, err error) *pgerror.Error {
 // pg_query does not tell.
 func postgresCode(msg string) string {
 	switch {
+	case strings.HasPrefix(msg, "LIMIT #,#"):
+		return pgerror.SyntaxError
 	case strings.Contains(msg, "not yet implemented"), strings.Contains(msg, "not supported"),
 		strings.Contains(msg, "not implemented"):
 		return pgerror.FeatureNotSupported
-	case strings.HasPrefix(msg, "invalid Unicode"), strings.HasPrefix(msg, "invalid byte"):
-		return pgerror.SyntaxError
+	case strings.HasPrefix(msg, "invalid byte"):
+		return pgerror.CharacterNotInRepertoire
 	case strings.HasPrefix(msg, "frame start"), strings.HasPrefix(msg, "frame end"):
 		return pgerror.WindowingError
 	case strings.HasPrefix(msg, "stack depth"), strings.HasPrefix(msg, "memory exhausted"):

@@ -300,6 +300,7 @@ func (f fromBinder) cteRef(c *cte, r *pg.RangeVar, env *scope) (*fromItem, error
 	}
 	use := boundQuery{rel: rel, cols: c.cols}
 	e := use.entry(c.name)
+	e.origin = c.name
 	if c.state == cteRecursing {
 		for i := len(c.cols); i < len(c.recCols); i++ {
 			e.columns = append(e.columns, entryColumn{name: carriedName(i - len(c.cols)), index: i, typ: c.recCols[i].Type, hidden: true, merged: true})

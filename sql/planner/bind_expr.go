@@ -616,10 +616,6 @@ func hasPrecision(op pg.SQLValueFunctionOp) bool {
 // groupingFunc binds grouping(…).
 func (x exprBinder) groupingFunc(g *pg.GroupingFunc) (expr.Expr, error) {
 	pos := x.pos(g.Location)
-	sel := x.scope.sel
-	if sel == nil || x.scope.kind.agg != "" {
-		return nil, pgerror.New(pgerror.GroupingError, "grouping operations are not allowed in %s", x.scope.kind.agg).At(pos)
-	}
 	if len(g.Args) > 31 {
 		return nil, pgerror.New(pgerror.TooManyArguments, "GROUPING must have fewer than 32 arguments").At(pos)
 	}
@@ -627,12 +623,28 @@ func (x exprBinder) groupingFunc(g *pg.GroupingFunc) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := grouping{args: args}
+	// like an aggregate, it is of the query that its arguments are of
+	level := exprLevel(args)
+	host := x.scope.up(level)
+	if host.sel == nil || host.kind.agg != "" {
+		return nil, pgerror.New(pgerror.GroupingError, "grouping operations are not allowed in %s", host.kind.agg).At(pos)
+	}
+	if level > 0 {
+		for i, a := range args {
+			args[i] = x.raise(a, level)
+		}
+	}
+	call := grouping{at: pos, args: args}
 	for _, n := range g.Args {
 		call.pos = append(call.pos, x.pos(nodeLocation(n)))
 	}
-	sel.groupings = append(sel.groupings, call)
-	return &expr.Column{Index: groupBase + len(sel.groupings) - 1, Typ: types.Int4, Name: "grouping"}, nil
+	index := groupBase + len(host.sel.groupings)
+	host.sel.groupings = append(host.sel.groupings, call)
+	if level == 0 {
+		return &expr.Column{Index: index, Typ: types.Int4, Name: "grouping"}, nil
+	}
+	host.used = true
+	return &expr.OuterColumn{Depth: level, Index: index, Typ: types.Int4, Name: "grouping"}, nil
 }
 
 // subLink binds a subquery in an expression.

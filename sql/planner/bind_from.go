@@ -425,7 +425,9 @@ func (f fromBinder) joinExpr(j *pg.JoinExpr, env *scope) (*fromItem, error) {
 		return nil, err
 	}
 	if len(merge) > 0 {
-		f.mergeColumns(item, merge, j)
+		if err := f.mergeColumns(item, merge, j); err != nil {
+			return nil, err
+		}
 	}
 	if j.Alias != nil {
 		return aliasJoin(item, j)
@@ -433,9 +435,10 @@ func (f fromBinder) joinExpr(j *pg.JoinExpr, env *scope) (*fromItem, error) {
 	return item, nil
 }
 
-// joinOn binds the condition of ON.
+// joinOn binds the condition of ON, which sees the two sides and what is around
+// the query, but nothing of what stands to the left of the join.
 func (f fromBinder) joinOn(l, r *fromItem, quals *pg.Node, env *scope) ([]expr.Expr, error) {
-	s := newScope(env)
+	s := newScope(env.blank(f.around))
 	s.entries = append(l.entries[:len(l.entries):len(l.entries)], r.entries...)
 	s.all = append(l.hidden[:len(l.hidden):len(l.hidden)], r.hidden...)
 	s.kind = inJoinOn
@@ -482,12 +485,12 @@ func (f fromBinder) using(l, r *fromItem, j *pg.JoinExpr, kind plan.JoinKind) ([
 		}
 		lx := &expr.Column{Index: lc.index, Typ: lc.typ, Name: name}
 		rx := &expr.Column{Index: rc.index, Typ: rc.typ, Name: name}
-		eq, err := expr.NewOp("=", lx, rx, 0)
-		if err != nil {
-			return nil, nil, err
-		}
 		m := mergedColumn{name: name, left: lc, right: rc}
 		if m.value, err = mergedValue(lx, rx, kind); err != nil {
+			return nil, nil, err
+		}
+		eq, err := expr.NewOp("=", lx, rx, 0)
+		if err != nil {
 			return nil, nil, err
 		}
 		preds = append(preds, eq)
@@ -567,10 +570,13 @@ func usingColumn(es []*entry, name, side string) (*entryColumn, error) {
 
 // mergeColumns adds the merged columns to a join: they come first in *, and
 // the two that each is made of are only visible with qualification.
-func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.JoinExpr) {
+func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.JoinExpr) error {
 	e := &entry{colsVisible: true}
 	if j.JoinUsingAlias != nil {
-		e.name, e.relVisible = j.JoinUsingAlias.Aliasname, true
+		e.name, e.relVisible, e.ofColumns = j.JoinUsingAlias.Aliasname, true, true
+		if err := checkNames([]*entry{e}, item.entries); err != nil {
+			return err
+		}
 	}
 	var extra []expr.Expr
 	var cols []plan.Column
@@ -598,6 +604,7 @@ func (f fromBinder) mergeColumns(item *fromItem, merge []mergedColumn, j *pg.Joi
 	}
 	item.rel = extend(item.rel, extra, cols)
 	item.entries = append([]*entry{e}, item.entries...)
+	return nil
 }
 
 // tableOf is the relation that a column of one of the entries is of.

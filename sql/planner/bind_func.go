@@ -451,6 +451,9 @@ func (x exprBinder) checkNested(exprs []expr.Expr, level int) error {
 		case found < groupBase:
 			host := x.scope.up(level)
 			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot be nested").At(host.sel.aggs[found-aggBase].pos)
+		default:
+			host := x.scope.up(level)
+			return pgerror.New(pgerror.GroupingError, "aggregate function calls cannot be nested").At(host.sel.groupings[found-groupBase].at)
 		}
 	}
 	return nil

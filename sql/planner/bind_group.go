@@ -21,8 +21,9 @@ type aggregate struct {
 	direct []expr.Expr
 }
 
-// grouping is a call of grouping(…), with the positions of its arguments.
+// grouping is a call of grouping(…), with its position and those of its arguments.
 type grouping struct {
+	at   int
 	args []expr.Expr
 	pos  []int
 }
@@ -124,21 +125,25 @@ func (sel *selectState) itemKey(i int) int {
 }
 
 func (sel *selectState) checkGroupable(e expr.Expr, pos int) error {
-	bad := ""
+	var bad *pgerror.Error
 	expr.Walk(e, func(n expr.Expr) bool {
-		if c, ok := n.(*expr.Column); ok {
-			switch {
-			case c.Index >= srfBase:
-			case c.Index >= windowBase:
-				bad = "window functions are not allowed in GROUP BY"
-			case c.Index >= aggBase:
-				bad = "aggregate functions are not allowed in GROUP BY"
-			}
+		c, ok := n.(*expr.Column)
+		if !ok || bad != nil {
+			return bad == nil
+		}
+		switch {
+		case c.Index >= srfBase:
+		case c.Index >= windowBase:
+			bad = pgerror.New(pgerror.WindowingError, "window functions are not allowed in GROUP BY").At(sel.windows[c.Index-windowBase].call.Pos)
+		case c.Index >= groupBase:
+			bad = pgerror.New(pgerror.GroupingError, "aggregate functions are not allowed in GROUP BY").At(sel.groupings[c.Index-groupBase].at)
+		case c.Index >= aggBase:
+			bad = pgerror.New(pgerror.GroupingError, "aggregate functions are not allowed in GROUP BY").At(sel.aggs[c.Index-aggBase].pos)
 		}
 		return true
 	})
-	if bad != "" {
-		return pgerror.New(pgerror.GroupingError, "%s", bad).At(pos)
+	if bad != nil {
+		return bad
 	}
 	if !types.HasEquality(e.Type()) {
 		return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", e.Type().OID.Name()).At(pos)
@@ -593,6 +598,11 @@ func (r *regrouper) outer(c *expr.OuterColumn, format string) expr.Expr {
 	}
 	if c.Index >= windowBase {
 		return c
+	}
+	if c.Index >= groupBase {
+		return mapRefs(r.grouping(r.sel.groupings[c.Index-groupBase]), func(k *expr.Column) expr.Expr {
+			return &expr.OuterColumn{Depth: c.Depth, Index: k.Index, Typ: k.Typ, Name: k.Name}
+		}, func(o *expr.OuterColumn, _ int) expr.Expr { return atDepth(o, o.Depth+c.Depth) })
 	}
 	for i, g := range r.sel.groupBy {
 		if col, ok := g.(*expr.Column); ok && col.Index == c.Index {

@@ -149,6 +149,10 @@ func nodeLocation(node *pg.Node) int32 {
 	case *pg.Node_FuncCall:
 		return leftmost(n.FuncCall.Location, n.FuncCall.Args...)
 	case *pg.Node_TypeCast:
+		// a literal becomes a constant of the type, wherever the type stands
+		if c := n.TypeCast.Arg.GetAConst(); c != nil && (c.GetSval() != nil || c.Isnull) && len(n.TypeCast.TypeName.GetTypmods()) == 0 {
+			return c.Location
+		}
 		return least(leftmost(n.TypeCast.Location, n.TypeCast.Arg), n.TypeCast.TypeName.GetLocation())
 	case *pg.Node_CaseExpr:
 		return n.CaseExpr.Location

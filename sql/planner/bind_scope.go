@@ -20,6 +20,10 @@ type entry struct {
 	// relVisible: its name can qualify columns. colsVisible: its columns can be
 	// named without qualification (those that are not merged away by USING).
 	relVisible, colsVisible bool
+	// ofColumns says that it is the alias of USING's columns, which is no relation.
+	ofColumns bool
+	// origin is the name of the WITH query that it is.
+	origin string
 	// value says that it is a function with one value: the whole row is that.
 	value bool
 }
@@ -162,11 +166,9 @@ func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 	// (composite column).field
 	if len(names) == 2 {
 		if m, err := b.findColumn(s, names[0], pos); err == nil && m.entry != nil {
-			x, err := b.fieldOf(b.columnAt(s, m, pos), col, pos)
-			if err == nil {
-				return x, nil
+			if x := b.columnAt(s, m, pos); x.Type().OID == types.OIDRecord || b.shapeOf(x) != nil {
+				return b.fieldOf(x, col, pos)
 			}
-			return nil, err
 		}
 	}
 	return nil, b.missingEntry(s, q, pos)
@@ -489,17 +491,22 @@ func levenshtein(a, b string) int {
 // missingEntry is the error of a qualification that names no relation in reach.
 func (b *binder) missingEntry(s *scope, q []string, pos int) error {
 	name := q[len(q)-1]
+	var aliased *entry
 	for sc := s; sc != nil; sc = sc.parent {
 		for _, e := range append(sc.entries[:len(sc.entries):len(sc.entries)], sc.hiddenEntries()...) {
 			switch {
+			case e.ofColumns:
 			case e.name == name:
 				return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", name).
 					WithHint("There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", name).At(pos)
-			case e.object != nil && e.object.Name == name && e.name != name:
-				return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", name).
-					WithHint("Perhaps you meant to reference the table alias \"%s\".", e.name).At(pos)
+			case aliased == nil && (e.object != nil && e.object.Name == name || e.origin == name):
+				aliased = e
 			}
 		}
+	}
+	if aliased != nil {
+		return pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", name).
+			WithHint("Perhaps you meant to reference the table alias \"%s\".", aliased.name).At(pos)
 	}
 	return pgerror.New(pgerror.UndefinedTable, "missing FROM-clause entry for table \"%s\"", name).At(pos)
 }

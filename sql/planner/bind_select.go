@@ -180,6 +180,8 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 			return nil, err
 		}
 		return b.setOp(s, parent, ctes, mode)
+	case s.IntoClause != nil:
+		return nil, pgerror.New(pgerror.SyntaxError, "SELECT ... INTO is not allowed here").At(b.pos(s.IntoClause.GetRel().GetLocation()))
 	case len(s.ValuesLists) > 0:
 		if err := lockingOf(s, "%s cannot be applied to VALUES"); err != nil {
 			return nil, err
@@ -674,6 +676,9 @@ func (b *binder) limitExprs(x exprBinder, s *pg.SelectStmt, q *boundQuery) error
 		}
 	}
 	q.ties = s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES
+	if q.ties && s.LimitCount.GetAConst().GetIsnull() {
+		return pgerror.New(pgerror.InvalidRowCountInLimit, "row count cannot be null in FETCH FIRST ... WITH TIES clause")
+	}
 	if q.ties && len(q.order) == 0 {
 		return pgerror.New(pgerror.SyntaxError, "WITH TIES cannot be specified without ORDER BY clause")
 	}

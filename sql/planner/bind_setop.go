@@ -34,6 +34,10 @@ func (b *binder) setOp(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 // setOpTree binds a node of the tree of set operations. Its own ORDER BY and
 // LIMIT are left to the caller at the root; those of inner nodes apply there.
 func (b *binder) setOpTree(s *pg.SelectStmt, parent *scope, ctes *cteScope, root bool) (*boundQuery, error) {
+	if s.IntoClause != nil {
+		return nil, pgerror.New(pgerror.SyntaxError, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT").
+			At(b.pos(s.IntoClause.GetRel().GetLocation()))
+	}
 	leaf := s.Op == pg.SetOperation_SETOP_NONE || len(s.ValuesLists) > 0
 	if leaf || !root && (len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil || s.WithClause != nil) {
 		q, err := b.query(s, parent, ctes, keepUnknown)

@@ -372,12 +372,44 @@ func (x exprBinder) windowFunction(f *pg.FuncCall, name string, args []expr.Expr
 	own := *spec // its expressions are rewritten with the level's
 	own.partition, own.order = slices.Clone(spec.partition), slices.Clone(spec.order)
 	call.Frame = own.frame
-	sel.windows = append(sel.windows, windowCall{call: call, spec: &own})
-	e := &expr.Column{Index: windowBase + len(sel.windows) - 1, Typ: call.Typ, Name: name}
+	w := windowCall{call: call, spec: &own}
+	i := slices.IndexFunc(sel.windows, w.same)
+	if i < 0 {
+		i = len(sel.windows)
+		sel.windows = append(sel.windows, w)
+	}
+	e := &expr.Column{Index: windowBase + i, Typ: call.Typ, Name: name}
 	if pureWindows[name].value && len(args) < 3 {
 		return x.declareCommon(e, args[:1]), nil
 	}
 	return e, nil
+}
+
+// same reports whether two calls have the same value for each row.
+func (w windowCall) same(o windowCall) bool {
+	a, b := &w.call, &o.call
+	if a.Name != b.Name || a.Agg != b.Agg || a.IgnoreNulls != b.IgnoreNulls || a.Typ != b.Typ ||
+		a.Frame.Unit != b.Frame.Unit || a.Frame.Exclude != b.Frame.Exclude ||
+		a.Frame.Start.Kind != b.Frame.Start.Kind || a.Frame.End.Kind != b.Frame.End.Kind ||
+		!slices.EqualFunc(w.spec.order, o.spec.order, func(a, b plan.SortExpr) bool { return a.Desc == b.Desc && a.NullsFirst == b.NullsFirst }) {
+		return false
+	}
+	return sameExprs(w.exprs(), o.exprs())
+}
+
+// exprs are those that a call is computed by.
+func (w windowCall) exprs() []expr.Expr {
+	var out []expr.Expr
+	for _, e := range append(slices.Clone(w.call.Args), w.call.Filter, w.call.Frame.Start.Offset, w.call.Frame.End.Offset) {
+		if e == nil {
+			e = boolConst(true) // an argument is never left out where another is not
+		}
+		out = append(out, e)
+	}
+	for _, e := range w.spec.exprs() {
+		out = append(out, *e)
+	}
+	return out
 }
 
 // pureWindow resolves the arguments of a true window function.
