@@ -79,6 +79,8 @@ type Options struct {
 	// Partitions of the key space, fixed when a data directory is made; 0 is a
 	// small multiple of the cores.
 	Partitions int
+	// SinkPortion bounds the bytes of one delivery of a sink, about; 0 is 64 MiB.
+	SinkPortion int
 	// Fatal is called when the storage has failed for good; nil panics.
 	Fatal func(error)
 	// Planning, if set, runs the planning of each query: for who measures it.
@@ -113,7 +115,6 @@ type Coordinator struct {
 	looping     bool                           // they run
 	sources     map[plan.ObjectID]*runningSource
 	sinks       map[plan.ObjectID]*runningSink
-	sinkPortion int // bounds the bytes of one delivery of a sink, about
 	hydrations  map[plan.ObjectID]*hydration
 	hydrated    atomic.Int64                       // hydrations begun
 	positions   map[plan.ObjectID]sources.Position // owned by the timeline
@@ -145,6 +146,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	if opts.CheckpointInterval == 0 {
 		opts.CheckpointInterval = 10 * time.Second
 	}
+	if opts.SinkPortion == 0 {
+		opts.SinkPortion = 64 << 20
+	}
 	store, err := storage.Open(dir, storage.Options{Logger: opts.Logger, Now: opts.Now, Volatile: opts.Volatile})
 	if err != nil {
 		return nil, err
@@ -160,7 +164,6 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 		clusters:    map[clusterLevel]*cluster{},
 		sources:     map[plan.ObjectID]*runningSource{},
 		sinks:       map[plan.ObjectID]*runningSink{},
-		sinkPortion: 64 << 20,
 		hydrations:  map[plan.ObjectID]*hydration{},
 		positions:   map[plan.ObjectID]sources.Position{},
 		sequences:   map[plan.ObjectID]*sequence{},

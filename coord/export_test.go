@@ -24,6 +24,3 @@ func (c *Coordinator) LockWaiters() int {
 	defer c.locks.mu.Unlock()
 	return len(c.locks.waits)
 }
-
-// SetSinkPortion bounds the bytes of one delivery of a sink.
-func (c *Coordinator) SetSinkPortion(n int) { c.sinkPortion = n }

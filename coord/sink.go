@@ -271,7 +271,7 @@ func (k *runningSink) take(coll *collection, at dataflow.Epoch) (*dataflow.Delta
 			parts = append(parts, b)
 			size += b.MemSize() / len(idx) * times
 		}
-		return size < k.c.sinkPortion
+		return size < k.c.opts.SinkPortion
 	})
 	ptrs := make([]*columnar.Batch, len(parts))
 	for i := range parts {

@@ -398,8 +398,7 @@ func TestSinkDefinitions(t *testing.T) {
 // TestSinkPortions gives a new sink much to deliver, in portions.
 func TestSinkPortions(t *testing.T) {
 	dir := t.TempDir()
-	d := openWith(t, dir, coord.Options{CheckpointInterval: 20 * time.Millisecond})
-	d.c.SetSinkPortion(40_000)
+	d := openWith(t, dir, coord.Options{CheckpointInterval: 20 * time.Millisecond, SinkPortion: 40_000})
 	c := d.connect()
 	d.exec(c, `CREATE TABLE src (k int PRIMARY KEY, v text); INSERT INTO src SELECT i, repeat('x', i % 50) FROM generate_series(1, 9000) i;
 		CREATE TABLE t (k int PRIMARY KEY, v text); CREATE TABLE h (v text, k int);
@@ -408,8 +407,7 @@ func TestSinkPortions(t *testing.T) {
 		d.exec(c, "UPDATE src SET v = v || 'y' WHERE k % 3 = 0; DELETE FROM src WHERE k % 1000 = 7")
 	}
 	d.close() // perhaps amid of it
-	d = openWith(t, dir, coord.Options{})
-	d.c.SetSinkPortion(40_000)
+	d = openWith(t, dir, coord.Options{SinkPortion: 40_000})
 	c = d.connect()
 	d.exec(c, "UPDATE src SET v = v || 'z'")
 	d.exec(c, "FLUSH")
