@@ -204,11 +204,14 @@ func (s *settings) set(name, value string, local bool) error {
 		return s.tx.setMode(name, value)
 	}
 	s.put(name, value, local)
+	if on := strings.ToLower(value); name == "rw_force_two_phase_agg" && (on == "true" || on == "on") {
+		s.put("enable_two_phase_agg", "true", local) // as RisingWave does
+	}
 	return nil
 }
 
 // foreignSetting says whether a name is one of the settings of related systems
-// that their clients send; they are stored and have no effect.
+// that their clients send; they are stored and, but for implicit_flush, have no effect.
 func foreignSetting(name string) bool {
 	for _, p := range []string{"rw_", "streaming_", "batch_", "query_mode", "background_ddl", "implicit_flush",
 		"create_compaction_group", "visibility_mode", "sink_decouple", "enable_", "max_parallel", "parallel_",

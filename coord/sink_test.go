@@ -301,9 +301,9 @@ func TestSinkModes(t *testing.T) {
 		CREATE SINK s6 INTO named (v) AS SELECT v FROM src`)
 	for _, x := range []struct{ sql, ignoring, history, first, both, named string }{
 		{"INSERT INTO src VALUES (1, 10), (2, 20)", "1,10\n2,20", "1,10\n2,20", "1,10\n2,20", "1,10,\n2,20,-20", "10,20\n20,40"},
-		{"UPDATE src SET v = v + 1 WHERE k = 1", "1,11\n2,20", "1,10\n1,11\n2,20", "1,10\n2,20", "1,11,\n2,20,-20", "11,22\n20,40"},
-		{"DELETE FROM src WHERE k = 2", "1,11\n2,20", "1,10\n1,11\n2,20", "1,10", "1,11,", "11,22"},
-		{"UPDATE pair SET b = 5; UPDATE src SET v = NULL", "1,\n2,20", "1,10\n1,11\n1,\n2,20", "1,10", "1,11,5", ","},
+		{"UPDATE src SET v = v + 1 WHERE k = 1", "1,11\n2,20", "1,10\n1,11\n2,20", "1,11\n2,20", "1,11,\n2,20,-20", "11,22\n20,40"},
+		{"DELETE FROM src WHERE k = 2", "1,11\n2,20", "1,10\n1,11\n2,20", "1,11", "1,11,", "11,22"},
+		{"UPDATE pair SET b = 5; UPDATE src SET v = NULL", "1,\n2,20", "1,10\n1,11\n1,\n2,20", "1,", "1,11,5", ","},
 	} {
 		d.exec(c, x.sql)
 		for _, y := range [][2]string{{"SELECT * FROM ignoring ORDER BY k", x.ignoring}, {"SELECT k, v FROM history ORDER BY k, v", x.history},
@@ -312,6 +312,14 @@ func TestSinkModes(t *testing.T) {
 				t.Errorf("after %s: %s: %q, want %q", x.sql, y[0], got, y[1])
 			}
 		}
+	}
+	// Where the first one stays, a row of another's does, too.
+	d.exec(c, "INSERT INTO first VALUES (9, 99)")
+	d.exec(c, "INSERT INTO src VALUES (9, 1)")
+	d.exec(c, "UPDATE src SET v = 2 WHERE k = 9")
+	d.exec(c, "DELETE FROM src WHERE k = 9")
+	if got := d.text(c, "SELECT * FROM first ORDER BY k"); got != "1,\n9,99" {
+		t.Errorf("a row of another's: %q", got)
 	}
 	d.refused(c, "CREATE SINK x INTO history (k, v) FROM src", "55000", "append-only table")
 	d.refused(c, "CREATE SINK x INTO ignoring FROM src WITH (type = 'append-only')", "22023", "cannot be append-only")

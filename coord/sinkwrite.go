@@ -9,7 +9,6 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
 // write makes, in the transaction of the sink's session, what pending rows mean for
@@ -97,63 +96,77 @@ func (k *runningSink) given(r *writeRun, cols []int, rows *columnar.Batch) (colu
 // writeKeyed takes the rows away whose keys are gone, and puts those that come: in
 // the place of those that have their keys, or as the table's policy for conflicts has it.
 func (k *runningSink) writeKeyed(r *writeRun, o *catalog.Object, come, gone *dataflow.Delta) error {
-	t := k.into.Table
 	rows := come.Batch
 	if gone.N > 0 {
-		if c := keyGap(o, t); c != "" { // the table has got the key since
-			return noKeyColumn(c, t)
-		}
-		ts := columnTypes(t.Columns, t.PrimaryKey)
-		fresh, err := k.given(r, t.PrimaryKey, &come.Batch)
+		again, err := k.clearKeys(r, o, come, gone)
 		if err != nil {
 			return err
 		}
-		kept := newKeySet(ts, &fresh, span(len(ts)), nil)
-		left, err := k.remaining(r, o, gone)
-		if err != nil {
-			return err
-		}
-		old, err := k.given(r, t.PrimaryKey, &gone.Batch)
-		if err != nil {
-			return err
-		}
-		stays, err := k.given(r, t.PrimaryKey, &left)
-		if err != nil {
-			return err
-		}
-		others := newKeySet(ts, &stays, span(len(ts)), nil)
-		var buf []byte
-		want := newKeySet(ts, &old, span(len(ts)), func(i int) bool {
-			buf = appendKey(buf[:0], &old, span(len(ts)), ts, i)
-			_, comes := kept.at[string(buf)]
-			_, held := others.at[string(buf)]
-			return !comes && !held
-		})
-		if err := k.deleteKeys(r, want); err != nil {
-			return err
-		}
-		// A key that something else holds now has what the query still holds of it.
-		again := rowsOf(&stays, ts, left, func(key []byte) bool { _, ok := kept.at[string(key)]; return !ok })
 		rows = columnar.ConcatBatches(kindsOf(o.Columns), &again, &rows)
 	}
 	_, err := r.insertRows(k.into, &rows)
 	return err
 }
 
-// rowsOf are the rows whose keys satisfy f.
-func rowsOf(keys *columnar.Batch, ts []types.Type, rows columnar.Batch, f func(key []byte) bool) columnar.Batch {
+// clearKeys takes the rows away whose keys are gone and do not come. It gives the
+// rows that the query still has of keys of which one is gone, and none comes.
+func (k *runningSink) clearKeys(r *writeRun, o *catalog.Object, come, gone *dataflow.Delta) (again columnar.Batch, err error) {
+	t := k.into.Table
+	if c := keyGap(o, t); c != "" { // the table has got the key since
+		return again, noKeyColumn(c, t)
+	}
+	left, err := k.remaining(r, o, gone)
+	if err != nil {
+		return again, err
+	}
+	ts := columnTypes(t.Columns, t.PrimaryKey)
+	var keys [3]columnar.Batch
+	for i, rows := range []*columnar.Batch{&come.Batch, &left, &gone.Batch} {
+		if keys[i], err = k.given(r, t.PrimaryKey, rows); err != nil {
+			return again, err
+		}
+	}
+	comes, stays := newKeySet(ts, &keys[0], span(len(ts)), nil), newKeySet(ts, &keys[1], span(len(ts)), nil)
 	var idx []uint32
-	var buf []byte
-	for i := range rows.N {
-		if buf = appendKey(buf[:0], keys, span(len(ts)), ts, i); f(buf) {
+	for i := range left.N {
+		if _, ok := comes.at[stays.keys[stays.of[i]]]; !ok {
 			idx = append(idx, uint32(i))
 		}
 	}
-	return rows.Gather(idx)
+	again = left.Gather(idx)
+	if t.OnConflict == catalog.ConflictIgnore {
+		return again, k.deleteOwn(r, o, newKeySet(ts, &keys[2], span(len(ts)), nil), gone)
+	}
+	var buf []byte
+	want := newKeySet(ts, &keys[2], span(len(ts)), func(i int) bool {
+		buf = appendKey(buf[:0], &keys[2], span(len(ts)), ts, i)
+		_, replaced := comes.at[string(buf)]
+		_, held := stays.at[string(buf)]
+		return !replaced && !held
+	})
+	return again, k.deleteKeys(r, want, func(*columnar.Batch, int) bool { return true })
 }
 
-// deleteKeys takes the rows of the wanted primary keys away.
-func (k *runningSink) deleteKeys(r *writeRun, want *keySet) error {
+// deleteOwn takes the rows of the wanted keys away that have the values of rows that
+// are gone: others were there first, and those of the sink have been passed over.
+func (k *runningSink) deleteOwn(r *writeRun, o *catalog.Object, want *keySet, gone *dataflow.Delta) error {
+	cols := k.columns(o)
+	ts := columnTypes(k.into.Table.Columns, cols)
+	vals, err := k.given(r, cols, &gone.Batch)
+	if err != nil {
+		return err
+	}
+	own := newKeySet(ts, &vals, span(len(cols)), nil)
+	var buf []byte
+	return k.deleteKeys(r, want, func(b *columnar.Batch, i int) bool {
+		buf = appendKey(buf[:0], b, cols, ts, i)
+		_, ok := own.at[string(buf)]
+		return ok
+	})
+}
+
+// deleteKeys takes the rows of the wanted primary keys away for which f holds.
+func (k *runningSink) deleteKeys(r *writeRun, want *keySet, f func(b *columnar.Batch, i int) bool) error {
 	t := k.into.Table
 	present, err := r.presentRows(t, t.Primary, want)
 	if err != nil {
@@ -161,15 +174,26 @@ func (k *runningSink) deleteKeys(r *writeRun, want *keySet) error {
 	}
 	var from *columnar.Batch
 	var idx []uint32
-	for _, ref := range present { // all are of one batch
-		from = ref.b
-		idx = append(idx, uint32(ref.i))
+	for _, ref := range present {
+		if from = ref.b; f(ref.b, ref.i) { // all are of one batch
+			idx = append(idx, uint32(ref.i))
+		}
 	}
-	if from != nil {
+	if len(idx) > 0 {
 		slices.Sort(idx)
 		r.delete(t, from.Gather(idx))
 	}
 	return nil
+}
+
+// columns are those of the table that the sink gives, in their order.
+func (k *runningSink) columns(o *catalog.Object) []int {
+	var cols []int
+	for _, name := range o.Sink.Columns {
+		cols = append(cols, k.into.Table.Column(name))
+	}
+	slices.Sort(cols)
+	return cols
 }
 
 // remaining are the rows of the query that have the key of one that is gone and
@@ -205,11 +229,7 @@ func (k *runningSink) deleteRows(r *writeRun, o *catalog.Object, gone *dataflow.
 		return nil
 	}
 	t := k.into.Table
-	var cols []int
-	for _, name := range o.Sink.Columns {
-		cols = append(cols, t.Column(name))
-	}
-	slices.Sort(cols)
+	cols := k.columns(o)
 	vals, err := k.given(r, cols, &gone.Batch)
 	if err != nil {
 		return err
