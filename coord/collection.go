@@ -155,6 +155,15 @@ func (c *collection) releaseHolds() {
 	}
 }
 
+func (c *collection) isDropped() bool {
+	select {
+	case <-c.dropped:
+		return true
+	default:
+		return false
+	}
+}
+
 func (c *collection) isReady() bool {
 	select {
 	case <-c.ready:

@@ -120,7 +120,7 @@ func (s *Session) flush(ctx context.Context, w pgwire.ResultWriter) error {
 		}
 	}
 	for _, h := range waiting {
-		if err := h.flow.out.await(ctx, e); err != nil {
+		if err := h.flow.out.await(ctx, e); err != nil && !h.flow.out.isDropped() {
 			return err
 		}
 	}

@@ -472,3 +472,59 @@ func TestChangelogSinks(t *testing.T) {
 	d.refused(c, "DROP TABLE src2", "2BP01", "other objects depend on it")
 	d.close()
 }
+
+// TestSinksUnderDDL makes, changes and drops sinks and what they use, while clients
+// write. Afterwards the sink that was there throughout has its table right.
+func TestSinksUnderDDL(t *testing.T) {
+	const rounds = 12
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	d.exec(c, `CREATE TABLE src (k int PRIMARY KEY, v int); CREATE TABLE t (k int PRIMARY KEY, v int); CREATE TABLE u (k int, v int);
+		CREATE VIEW w AS SELECT k, v FROM src; CREATE SINK stays INTO t FROM w`)
+	var wg sync.WaitGroup
+	run := func(statements func(i int) []string) {
+		wc := d.connect()
+		wg.Go(func() {
+			defer wc.Close(context.Background())
+			for i := range rounds {
+				for _, sql := range statements(i) {
+					_, err := wc.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol)
+					var e *pgconn.PgError
+					if err != nil && (!errors.As(err, &e) || e.Code != "40001" && e.Code != "40P01") {
+						t.Errorf("%s: %v", sql, err)
+					}
+				}
+			}
+		})
+	}
+	for w := range 2 {
+		run(func(i int) []string {
+			return []string{fmt.Sprintf("INSERT INTO src SELECT g, g FROM generate_series(%d, %d) g", 1000*w+10*i, 1000*w+10*i+9),
+				fmt.Sprintf("UPDATE src SET v = v + 1 WHERE k %% 7 = %d", i%7), fmt.Sprintf("DELETE FROM src WHERE k = %d", 1000*w+10*i+3)}
+		})
+	}
+	run(func(i int) []string {
+		return []string{"CREATE SINK IF NOT EXISTS comes INTO u FROM src", "FLUSH", "DROP SINK IF EXISTS comes"}
+	})
+	run(func(i int) []string {
+		return []string{"ALTER TABLE t ADD COLUMN IF NOT EXISTS more int DEFAULT 1", "ALTER TABLE t DROP COLUMN IF EXISTS more"}
+	})
+	run(func(i int) []string {
+		return []string{fmt.Sprintf("CREATE OR REPLACE VIEW w AS SELECT k, v + %d AS v FROM src WHERE k %% 3 <> %d", i, i%3)}
+	})
+	run(func(i int) []string {
+		return []string{"BEGIN; CREATE TABLE x (k int, v int); CREATE SINK sx INTO x FROM w; COMMIT", "FLUSH", "DROP TABLE x CASCADE"}
+	})
+	wg.Wait()
+	d.exec(c, "ALTER TABLE t DROP COLUMN IF EXISTS more")
+	d.exec(c, "FLUSH")
+	d.sameRows(c, "the sink that was there", "SELECT * FROM t", "SELECT * FROM w")
+	d.close()
+	d = open(t, dir)
+	c = d.connect()
+	d.exec(c, "UPDATE src SET v = -v")
+	d.exec(c, "FLUSH")
+	d.sameRows(c, "opened again", "SELECT * FROM t", "SELECT * FROM w")
+	d.close()
+}
