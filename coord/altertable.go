@@ -621,18 +621,8 @@ func (t *tableAlter) sameViews(column string) error {
 		if v.Query == "" {
 			continue
 		}
-		query, err := parser.ParseQuery(v.Query)
-		if err != nil {
-			return err
-		}
-		q, err := planner.BindQuery(t.s.c.bindContext(t.d.cat), v.Query, &query)
-		if err != nil || len(q.Columns) != len(v.Columns) {
+		if !t.s.sameColumns(t.d, v) {
 			return usedByView(v, column)
-		}
-		for i, c := range v.Columns {
-			if q.Columns[i].Type != c.Type && !(q.Columns[i].Type.OID == types.OIDUnknown && c.Type == types.Text) {
-				return usedByView(v, column)
-			}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -320,24 +322,25 @@ func (s *Session) renameAttribute(d *ddlState, n *pg.RenameStmt) error {
 	case attribute(o, n.Newname) >= 0:
 		return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", n.Newname, o.Name)
 	}
-	if users := queriesUsing(d.cat, o); len(users) > 0 {
-		return pgerror.Unsupported(fmt.Sprintf("renaming an attribute of a type that %s %s uses", users[0].Kind, users[0].Name))
+	ctx := s.c.bindContext(d.cat)
+	changes := []catalog.Change{{Put: o}}
+	for _, u := range d.cat.Closure(o.ID) {
+		if u.Query == "" {
+			continue
+		}
+		v := u.Clone()
+		if v.Query, err = planner.RenameAttribute(ctx, u.Query, types.OID(o.OID), n.Subname, n.Newname); err != nil {
+			return err
+		}
+		v.SQL = viewSQL(v)
+		changes = append(changes, catalog.Change{Put: v})
 	}
 	o.Def.Fields[at].Name = n.Newname
-	d.apply(catalog.Change{Put: o})
-	return nil
-}
-
-// queriesUsing are the views and functions that use a type: by its name, or
-// through a table that has a column of it.
-func queriesUsing(cat *catalog.Snapshot, o *catalog.Object) []*catalog.Object {
-	var out []*catalog.Object
-	for _, u := range cat.Closure(o.ID) {
-		if u.Query != "" || u.Function != nil {
-			out = append(out, u)
-		}
+	for _, c := range changes {
+		d.apply(c)
 	}
-	return out
+	s.rebuildViews(d, o.ID)
+	return nil
 }
 
 // alterComposite runs ALTER TYPE … ADD, DROP and ALTER ATTRIBUTE.
@@ -399,7 +402,8 @@ func (s *Session) alterComposite(d *ddlState, p *prepared, n *pg.AlterTableStmt,
 			}
 		}
 	}
-	return s.reshape(d, o, from)
+	cascade := slices.ContainsFunc(n.Cmds, func(x *pg.Node) bool { return x.GetAlterTableCmd().Behavior == pg.DropBehavior_DROP_CASCADE })
+	return s.reshape(d, o, from, cascade, w)
 }
 
 // removeAttributes takes attributes from a composite type.
@@ -413,18 +417,16 @@ func (s *Session) removeAttributes(d *ddlState, o *catalog.Object, gone []int) e
 		}
 	}
 	c.Def = &def
-	return s.reshape(d, &c, from)
+	return s.reshape(d, &c, from, true, &countingWriter{})
 }
 
 // reshape puts the new form of a composite type: the values that columns of
-// tables have are written anew, each attribute from where it was (-1: NULL).
-func (s *Session) reshape(d *ddlState, o *catalog.Object, from []int) error {
+// tables have are written anew, each attribute from where it was (-1: NULL). The
+// views that use an attribute that is gone go with it, if cascade says so.
+func (s *Session) reshape(d *ddlState, o *catalog.Object, from []int, cascade bool, w pgwire.ResultWriter) error {
 	cols, within, by := columnsOfType(d.cat, o)
 	if within != nil {
 		return typeUsedBy(by, within)
-	}
-	if users := queriesUsing(d.cat, o); len(users) > 0 {
-		return pgerror.Unsupported(fmt.Sprintf("changing the attributes of a type that %s %s uses", users[0].Kind, users[0].Name))
 	}
 	type change struct {
 		t    *tableAlter
@@ -453,13 +455,83 @@ func (s *Session) reshape(d *ddlState, o *catalog.Object, from []int) error {
 		}
 		changes = append(changes, c)
 	}
+	was := d.cat.ByID(o.ID)
 	d.apply(catalog.Change{Put: o})
+	if err := s.reshapedViews(d, was, o, cascade, w); err != nil {
+		d.apply(catalog.Change{Put: was})
+		return err
+	}
 	for _, c := range changes {
 		if err := c.t.rewrite(c.outs); err != nil {
 			return err
 		}
 	}
+	s.rebuildViews(d, o.ID)
 	return nil
+}
+
+// reshapedViews sees to the views that use a composite type with new attributes:
+// one whose definition has lost its meaning is dropped with what it used, or is why
+// the type cannot change.
+func (s *Session) reshapedViews(d *ddlState, was, o *catalog.Object, cascade bool, w pgwire.ResultWriter) error {
+	var broken []*catalog.Object
+	for _, u := range d.cat.Closure(o.ID) {
+		if u.Query != "" && !s.sameColumns(d, u) {
+			broken = append(broken, u)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	var gone, changed string
+	for _, f := range was.Def.Fields {
+		if at := attribute(o, f.Name); at < 0 {
+			gone = f.Name
+		} else if o.Def.Fields[at].Type != f.Type {
+			changed = f.Name
+		}
+	}
+	what := fmt.Sprintf("column %s of composite type %s", gone, o.Name)
+	lines := make([]string, len(broken))
+	for i, v := range broken {
+		lines[i] = fmt.Sprintf("%s %s depends on %s", v.Kind, v.Name, what)
+	}
+	switch {
+	case gone == "" && changed != "":
+		return usedByView(broken[0], changed)
+	case gone == "":
+		return pgerror.Unsupported(fmt.Sprintf("changing a type whose attributes %s %s takes all", broken[0].Kind, broken[0].Name))
+	case !cascade:
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what).
+			WithDetail("%s", strings.Join(lines, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+	}
+	for i, v := range broken {
+		lines[i] = fmt.Sprintf("drop cascades to %s %s", v.Kind, v.Name)
+	}
+	e := &pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: lines[0]}
+	if len(lines) > 1 {
+		e.Message, e.Detail = fmt.Sprintf("drop cascades to %d other objects", len(lines)), strings.Join(lines, "\n")
+	}
+	w.Notice(e)
+	return s.dropAll(d, true, broken, nil, "", &countingWriter{})
+}
+
+// sameColumns reports whether the definition of a view still gives its columns.
+func (s *Session) sameColumns(d *ddlState, v *catalog.Object) bool {
+	query, err := parser.ParseQuery(v.Query)
+	if err != nil {
+		return false
+	}
+	q, err := planner.BindQuery(s.c.bindContext(d.cat), v.Query, &query)
+	if err != nil || len(q.Columns) != len(v.Columns) {
+		return false
+	}
+	for i, c := range v.Columns {
+		if t := q.Columns[i].Declared(); t != c.Type && !(t.OID == types.OIDUnknown && c.Type == types.Text) {
+			return false
+		}
+	}
+	return true
 }
 
 // lockAlter takes the locks of a statement that changes the form of a table.

@@ -24,14 +24,11 @@ func viewColumns(q *planner.Query, names []string) ([]catalog.Column, error) {
 	}
 	out := make([]catalog.Column, len(q.Columns))
 	for i, c := range q.Columns {
-		out[i] = catalog.Column{Name: c.Name, Type: c.Type, NotNull: c.NotNull}
+		out[i] = catalog.Column{Name: c.Name, Type: c.Declared(), NotNull: c.NotNull}
 		if i < len(names) {
 			out[i].Name = names[i]
 		}
-		switch {
-		case c.Domain != 0:
-			out[i].Type = types.Of(c.Domain)
-		case c.Type.OID == types.OIDUnknown:
+		if c.Type.OID == types.OIDUnknown {
 			out[i].Type = types.Text
 		}
 	}

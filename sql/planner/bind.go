@@ -50,6 +50,7 @@ type Context struct {
 	// Arguments are set while a statement of a function is bound.
 	Arguments *Arguments
 	trace     *columnTrace
+	attribute *attributeUses
 }
 
 // Bound is a statement with its names and types resolved: *Query or *Write.
@@ -62,6 +63,14 @@ type ResultColumn struct {
 	Domain   types.OID // that is its type as PostgreSQL has it, 0 for none
 	TableOID uint32
 	AttrNum  int16
+}
+
+// Declared is the type of the column as PostgreSQL has it: a domain, if it is one.
+func (c ResultColumn) Declared() types.Type {
+	if c.Domain != 0 {
+		return types.Of(c.Domain)
+	}
+	return c.Type
 }
 
 // Query is a bound query. Rel is of the bound stage; its root is a plan.Sort

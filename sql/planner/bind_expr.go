@@ -502,6 +502,7 @@ func (x exprBinder) indirection(in *pg.A_Indirection) (expr.Expr, error) {
 		if n.GetAStar() != nil {
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(pos)
 		}
+		x.ctx.attribute.note(e.Type().OID, n)
 		if e, err = x.fieldOf(e, n.GetString_().GetSval(), pos); err != nil {
 			return nil, err
 		}

@@ -583,7 +583,7 @@ func CheckFunction(ctx *Context, o *catalog.Object) (body string, writes bool, e
 	if err != nil {
 		return "", false, err
 	}
-	if writes, err = writesTables(stmts); err != nil {
+	if writes, err = writesTables(ctx, stmts); err != nil {
 		return "", false, err
 	}
 	c := *ctx

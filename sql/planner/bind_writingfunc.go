@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
@@ -245,14 +246,19 @@ func ResultCasts(f *catalog.Function, cols []ResultColumn) ([]expr.Expr, error) 
 }
 
 // writesTables reports whether the statements of a body do more than read.
-func writesTables(stmts []parser.Statement) (bool, error) {
+func writesTables(ctx *Context, stmts []parser.Statement) (bool, error) {
 	writes := false
+	b := newBinder(ctx, "", 0)
+	calls := func(names []string) bool {
+		return slices.ContainsFunc(b.userFunctions(names), func(o *catalog.Object) bool { return o.Function.Writes })
+	}
 	for _, st := range stmts {
 		switch n := st.Node.(type) {
 		case *parser.Select:
 			for _, c := range n.Query.Stmt.GetSelectStmt().GetWithClause().GetCtes() {
 				writes = writes || c.GetCommonTableExpr().GetCtequery().GetSelectStmt() == nil
 			}
+			eachCall(n.Query.Stmt.ProtoReflect(), func(f *pg.FuncCall) { writes = writes || calls(listNames(f.Funcname)) })
 		case *parser.Postgres:
 			if n.Stmt.GetInsertStmt() == nil && n.Stmt.GetUpdateStmt() == nil && n.Stmt.GetDeleteStmt() == nil && n.Stmt.GetMergeStmt() == nil {
 				return false, pgerror.Unsupported(tagOf(&st) + " in a SQL function")
@@ -314,4 +320,12 @@ func BindCall(ctx *Context, text string, base int, f *pg.FuncCall) (*catalog.Obj
 	c := *o
 	c.Function = &fn
 	return &c, in, nil
+}
+
+// eachCall visits the calls of functions in a tree.
+func eachCall(m protoreflect.Message, f func(*pg.FuncCall)) {
+	if c, ok := m.Interface().(*pg.FuncCall); ok {
+		f(c)
+	}
+	rangeMessages(m, func(x protoreflect.Message) { eachCall(x, f) })
 }

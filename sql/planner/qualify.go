@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -298,6 +299,42 @@ func RenameLabel(ctx *Context, text string, table *catalog.Object, enum types.OI
 		return "", err
 	}
 	eachExpr(b.Rel, note)
+	return applyEdits(text, 0, edits)
+}
+
+// attributeUses are where a query takes an attribute of a composite type.
+type attributeUses struct {
+	typ  types.OID
+	name string
+	at   map[*pg.Node]bool
+}
+
+func (a *attributeUses) note(typ types.OID, n *pg.Node) {
+	if a != nil && typ == a.typ && n.GetString_().GetSval() == a.name {
+		a.at[n] = true
+	}
+}
+
+// RenameAttribute renames an attribute of a composite type in a query. It fails if
+// it cannot tell the attribute from others of its name.
+func RenameAttribute(ctx *Context, text string, typ types.OID, old, name string) (string, error) {
+	q, err := parser.ParseQuery(text)
+	if err != nil {
+		return "", err
+	}
+	c := *ctx
+	c.attribute = &attributeUses{typ: typ, name: old, at: map[*pg.Node]bool{}}
+	if _, err := BindQuery(&c, text, &q); err != nil {
+		return "", err
+	}
+	var edits []edit
+	places := regexp.MustCompile(`[)\]]\s*\.\s*("?` + regexp.QuoteMeta(old) + `\b"?)`)
+	for _, m := range places.FindAllStringSubmatchIndex(text, -1) {
+		edits = append(edits, edit{m[2], m[3], parser.QuoteIdent(name)})
+	}
+	if len(edits) != len(c.attribute.at) {
+		return "", pgerror.Unsupported("renaming attribute " + old + ", which is not the only thing of that name there")
+	}
 	return applyEdits(text, 0, edits)
 }
 
