@@ -1,6 +1,8 @@
 package differential
 
 import (
+	"slices"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential/trace"
@@ -131,6 +133,13 @@ func (c *Circuit) Iterate(vars [][]columnar.Kind, opts IterateOptions, build fun
 	return streams
 }
 
+// maxOccurs is how often a row may occur in what a round of a recursion adds.
+const maxOccurs = 1 << 48
+
+// TooOften is what the Step of a circuit that runs once panics with if a recursion makes
+// a row more often than can be counted.
+type TooOften struct{}
+
 // iterate is the operator that holds a scope.
 type iterate struct {
 	c       *Circuit
@@ -172,11 +181,22 @@ func (it *iterate) Step(x *Context) {
 				in.Push(d)
 			}
 		}
-		for i, ds := range s.run() {
-			for _, d := range ds {
-				x.Emit(i, d)
+		if it.opts.Working {
+			for i, ds := range s.runWorking() {
+				for _, d := range ds {
+					x.Emit(i, d)
+				}
 			}
+			return
 		}
+		// Who has got enough rows ends an iteration that does not end by itself.
+		s.run(func(i int, d *dataflow.Delta) {
+			if slices.ContainsFunc(d.Diffs, func(n dataflow.Diff) bool { return n > maxOccurs || n < -maxOccurs }) {
+				panic(TooOften{})
+			}
+			x.Emit(i, d)
+			x.drain()
+		})
 		return
 	}
 	changes := make([][]*trace.Batch, len(it.outer))
@@ -197,11 +217,7 @@ func (it *iterate) Step(x *Context) {
 func (it *iterate) goOn(x *Context, changes [][]*trace.Batch) {
 	s := it.live
 	out := make([][]*dataflow.Delta, len(it.out))
-	rounds := func() {
-		for i, ds := range s.run() {
-			out[i] = append(out[i], ds...)
-		}
-	}
+	rounds := func() { s.run(func(i int, d *dataflow.Delta) { out[i] = append(out[i], d) }) }
 	if it.opts.Ranked {
 		it.push(changes, -1)
 	} else if it.push(changes, -1) {
@@ -270,7 +286,7 @@ func (it *iterate) anew(x *Context, changes [][]*trace.Batch) {
 			}
 		}
 	}
-	for i, ds := range s.run() {
+	for i, ds := range s.result() {
 		for _, sp := range it.results[i].Spines() {
 			sp.Reader().Scan(func(d *dataflow.Delta) bool {
 				ds = append(ds, negate(d))
@@ -323,34 +339,41 @@ func (it *iterate) put(x *Context, i int, ds []*dataflow.Delta) {
 	x.Commit(t, parts)
 }
 
-// run iterates to the fixed point and gives the changes of the variables, then
-// those of what leaves.
-func (s *Scope) run() [][]*dataflow.Delta {
+// result iterates to the end and gives the content of the variables, then what leaves.
+func (s *Scope) result() [][]*dataflow.Delta {
 	if s.it.opts.Working {
 		return s.runWorking()
 	}
-	limit := s.it.opts.Limit
 	out := make([][]*dataflow.Delta, len(s.it.out))
+	s.run(func(i int, d *dataflow.Delta) { out[i] = append(out[i], d) })
+	return out
+}
+
+// run iterates to the fixed point and puts out the changes of the variables, round by
+// round, and then those of what leaves.
+func (s *Scope) run(put func(i int, d *dataflow.Delta)) {
+	limit := s.it.opts.Limit
 	for {
 		s.nextRound()
-		going := false
+		going, cut := false, false
 		for i, v := range s.values {
 			d := Consolidated(s.it.vars[i], v.Take())
 			if d == nil {
 				continue
 			}
-			if s.it.opts.Ranked {
-				row := &dataflow.Delta{Batch: columnar.Batch{Cols: d.Cols[:len(d.Cols)-1], N: d.N}, Diffs: d.Diffs}
-				out[i] = append(out[i], row)
-			} else {
-				out[i] = append(out[i], d)
-			}
 			if limit == 0 || s.round < limit {
 				s.vars[i].Push(d)
 				going = true
-			} else if s.it.opts.AtLimit != nil {
-				out[len(out)-1] = []*dataflow.Delta{s.it.opts.AtLimit}
+			} else {
+				cut = true
 			}
+			if s.it.opts.Ranked {
+				d = &dataflow.Delta{Batch: columnar.Batch{Cols: d.Cols[:len(d.Cols)-1], N: d.N}, Diffs: d.Diffs}
+			}
+			put(i, d)
+		}
+		if cut && s.it.opts.AtLimit != nil {
+			put(len(s.it.out)-1, s.it.opts.AtLimit)
 		}
 		if !s.settleNext() && !going {
 			break
@@ -358,10 +381,9 @@ func (s *Scope) run() [][]*dataflow.Delta {
 	}
 	for i, o := range s.leaves {
 		if d := Consolidated(s.it.out[len(s.vars)+i].kinds, o.Take()); d != nil {
-			out[len(s.vars)+i] = []*dataflow.Delta{d}
+			put(len(s.vars)+i, d)
 		}
 	}
-	return out
 }
 
 // settleNext prepares the next round for the rows that wait to be settled, and

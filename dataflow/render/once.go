@@ -11,6 +11,7 @@ import (
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/dataflow/differential"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
@@ -142,6 +143,7 @@ type run struct {
 	sorter  *Sorter
 	streams bool                              // rows go to emit as they come
 	ordered iter.Seq2[*dataflow.Delta, error] // what linear reads, if it is in order
+	bound   map[int]bool                      // by binding: none of its diffs is negative
 }
 
 // linear takes a plan apart that only filters and projects one collection or
@@ -321,11 +323,14 @@ func (r *run) circuit(rel plan.Rel) (err error) {
 func step(c *differential.Circuit) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a, ok := p.(abandoned)
-			if !ok {
+			switch p := p.(type) {
+			case abandoned:
+				err = p.err
+			case differential.TooOften:
+				err = pgerror.New(pgerror.ProgramLimitExceeded, "a recursive query makes a row more often than can be counted")
+			default:
 				panic(p)
 			}
-			err = a.err
 		}
 	}()
 	c.Step(0)
@@ -347,8 +352,41 @@ func (r *run) positive(rel plan.Rel) bool {
 		return r.positive(n.Input)
 	case *plan.Join:
 		return n.Kind == plan.JoinInner && r.positive(n.Left) && r.positive(n.Right)
+	case *plan.FlatMap:
+		return r.positive(n.Input)
+	case *plan.SetOp:
+		return n.Kind == plan.Union && n.All && !slices.ContainsFunc(n.Inputs, func(in plan.Rel) bool { return !r.positive(in) })
+	case *plan.Let:
+		r.bind(n.ID, r.positive(n.Value))
+		return r.positive(n.Body)
+	case *plan.LocalGet:
+		return r.bound[n.ID]
+	case *plan.Recursive:
+		for _, id := range n.IDs {
+			r.bind(id, true)
+		}
+		grows := !n.Working
+		for i, v := range n.Values {
+			if n.Distinct[i] { // the row that stands for its equals may be another one later
+				grows = grows && !slices.ContainsFunc(v.Columns(), func(c plan.Column) bool { return !plan.BitEqual(c.Type) })
+				v = bag(v)
+			}
+			grows = grows && r.positive(v)
+		}
+		for _, id := range n.IDs {
+			r.bind(id, grows)
+		}
+		return r.positive(n.Body)
 	}
 	return false
+}
+
+// bind notes of a binding whether positive holds for it.
+func (r *run) bind(id int, positive bool) {
+	if r.bound == nil {
+		r.bound = map[int]bool{}
+	}
+	r.bound[id] = positive
 }
 
 // result collects what a run computes. Rows whose diffs may still cancel wait
