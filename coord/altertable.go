@@ -610,8 +610,12 @@ func (t *tableAlter) retype() error {
 }
 
 func usedByView(v *catalog.Object, column string) error {
+	rule := "rule _RETURN on "
+	if v.Sink != nil {
+		rule = ""
+	}
 	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
-		WithDetail("rule _RETURN on %s %s depends on column \"%s\"", v.Kind, v.Name, column)
+		WithDetail("%s%s %s depends on column \"%s\"", rule, v.Kind, v.Name, column)
 }
 
 // sameViews checks that the views on the table mean what they did with the new

@@ -39,6 +39,9 @@ func (s *Session) createSink(d *ddlState, p *prepared, n *parser.CreateSink, w p
 	if err != nil {
 		return err
 	}
+	if slices.Contains(q.Deps, t.ID) {
+		return feedsItself(n.Name.Name, t)
+	}
 	cols, err := viewColumns(q, nil)
 	if err != nil {
 		return err
@@ -326,11 +329,15 @@ func sinkOrder(cat *catalog.Snapshot) ([]*catalog.Object, error) {
 			continue
 		}
 		if err := visit(o); err != nil {
-			return nil, pgerror.New(pgerror.InvalidObjectDefinition, "sink \"%s\" would feed itself", o.Name).
-				WithDetail("Its query reads, perhaps through views and other sinks, what it writes to table \"%s\".", cat.ByID(o.Sink.Into).Name)
+			return nil, feedsItself(o.Name, cat.ByID(o.Sink.Into))
 		}
 	}
 	return out, nil
+}
+
+func feedsItself(sink string, t *catalog.Object) error {
+	return pgerror.New(pgerror.InvalidObjectDefinition, "sink \"%s\" would feed itself", sink).
+		WithDetail("Its query reads, perhaps through views and other sinks, what it writes to table \"%s\".", t.Name)
 }
 
 // errCircle says that an object is among those that it depends on.

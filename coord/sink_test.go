@@ -376,6 +376,8 @@ func TestSinkDefinitions(t *testing.T) {
 	// Circles.
 	d.exec(c, "CREATE TABLE one (k int PRIMARY KEY, v int); CREATE TABLE two (k int PRIMARY KEY, v int); CREATE VIEW o AS SELECT * FROM one; CREATE SINK ot INTO two FROM o")
 	d.refused(c, "CREATE SINK x INTO one FROM o", "42P17", "sink \"x\" would feed itself")
+	d.refused(c, "CREATE SINK x INTO one FROM one", "42P17", "sink \"x\" would feed itself")
+	d.refused(c, "CREATE SINK x INTO one AS WITH l AS CHANGELOG FROM one SELECT k, v FROM l", "42P17", "sink \"x\" would feed itself")
 	d.refused(c, "CREATE SINK x INTO one FROM two", "42P17", "sink \"x\" would feed itself")
 	d.refused(c, "CREATE OR REPLACE VIEW o AS SELECT * FROM two", "42P17", "sink \"ot\" would feed itself")
 	d.refused(c, "ALTER TABLE one ADD FOREIGN KEY (k) REFERENCES two ON DELETE CASCADE", "42P17", "sink \"ot\" would feed itself")
