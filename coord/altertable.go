@@ -781,7 +781,7 @@ func (t *tableAlter) rewriteRows(f func(columnar.Batch) (columnar.Batch, error))
 func planColumns(o *catalog.Object) []plan.Column {
 	out := make([]plan.Column, len(o.Columns))
 	for i, c := range o.Columns {
-		out[i] = plan.Column{Name: c.Name, Type: c.Type, NotNull: c.NotNull}
+		out[i] = plan.Column{Name: c.Name, Type: c.Type.Storage(), NotNull: c.NotNull}
 	}
 	return out
 }

@@ -112,6 +112,7 @@ func (n *newTable) key(c *parser.Constraint, cols []int) error {
 
 // hasOrder reports whether values of a type have an order.
 func hasOrder(t types.Type) bool {
+	t = t.Storage()
 	_, err := expr.NewOp("<", &expr.Column{Typ: t}, &expr.Column{Typ: t}, 0)
 	return err == nil
 }
@@ -256,7 +257,7 @@ func (n *newTable) foreign(c *parser.Constraint, cols []int) error {
 		if a.Generated != "" && (setsColumns(c.OnUpdate) || setsColumns(c.OnDelete) || c.OnUpdate == "cascade") {
 			return pgerror.New(pgerror.SyntaxError, "invalid foreign key action for foreign key constraint containing generated column")
 		}
-		eq, err := expr.NewOp("=", &expr.Column{Typ: b.Type}, &expr.Column{Typ: a.Type}, 0)
+		eq, err := expr.NewOp("=", &expr.Column{Typ: b.Type.Storage()}, &expr.Column{Typ: a.Type.Storage()}, 0)
 		if err != nil || eq.Type().OID != types.OIDBool || !expr.CanCoerce(a.Type, b.Type, expr.CastAssignment) {
 			return pgerror.New(pgerror.DatatypeMismatch, "foreign key constraint \"%s\" cannot be implemented", fk.Name).
 				WithDetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", a.Name, b.Name, types.Of(a.Type.OID), types.Of(b.Type.OID))

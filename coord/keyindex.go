@@ -146,7 +146,7 @@ func hasNull(b *columnar.Batch, key []int, i int) bool {
 func columnTypes(cols []catalog.Column, key []int) []types.Type {
 	out := make([]types.Type, len(key))
 	for i, k := range key {
-		out[i] = cols[k].Type
+		out[i] = cols[k].Type.Storage()
 	}
 	return out
 }

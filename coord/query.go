@@ -153,7 +153,7 @@ func (s *Session) optimizeOptions() planner.Options {
 
 // bitwiseEqual says whether two values of a type are equal just if their bits are.
 func bitwiseEqual(t types.Type) bool {
-	switch t.OID {
+	switch t.Storage().OID {
 	case types.OIDBool, types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDText, types.OIDVarchar,
 		types.OIDName, types.OIDBytea, types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestampTZ, types.OIDUUID:
 		return true
