@@ -247,6 +247,10 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 				volatile = pgerror.New(pgerror.FeatureNotSupported, "%s is not supported in a maintained view", name).
 					WithHint("A view that is kept up to date changes with its inputs, not with the time of its creation.")
 			}
+			if name := queryFunction(e); name != "" && volatile == nil {
+				volatile = pgerror.New(pgerror.InvalidObjectDefinition, "%s() is not allowed in a maintained view", name).
+					WithHint("A view that is kept up to date cannot follow what the query in its argument reads.")
+			}
 			if v := expr.VolatilityOf(e); v == expr.Volatile && volatile == nil {
 				volatile = pgerror.New(pgerror.InvalidObjectDefinition, "volatile functions are not allowed in a maintained view").
 					WithHint("The result of a function like random() has no meaning in a view that is kept up to date.")
@@ -263,6 +267,18 @@ func (s *Session) planView(o *catalog.Object, q *planner.Query) error {
 	o.AppendOnly, o.Grows = false, plan.AppendOnly(rel)
 	o.Key = smallestKey(rel)
 	return nil
+}
+
+// queryFunction names the first function in e that runs a query, "" if there is
+// none.
+func queryFunction(e expr.Expr) (name string) {
+	expr.Walk(e, func(x expr.Expr) bool {
+		if c, ok := x.(*expr.Call); ok && c.Fn.Queries && name == "" {
+			name = c.Fn.Name
+		}
+		return name == ""
+	})
+	return name
 }
 
 // timeFunction names the first function in e that tells the time, "" if there

@@ -65,6 +65,9 @@ type Session struct {
 	pathVersion int
 	pathCat     *catalog.Snapshot
 
+	// subqueries is held by the one query of a function that runs.
+	subqueries sync.Mutex
+
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // of the running statement
 	aborted error
@@ -657,7 +660,7 @@ func (s *Session) exprContext() *expr.Context {
 		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
 		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID), Client: s.client, Server: s.server,
-		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s},
+		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s}, Query: s.lockedSubquery,
 	}
 	if v, _ := s.set.get("bytea_output"); v == "escape" {
 		x.ByteaEscape = true

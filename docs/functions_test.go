@@ -131,7 +131,7 @@ var reasons = []struct{ pattern, reason string }{
 	{`^support `, "transition, hashing and comparison functions that aggregates and indexes call"},
 	{`^hash|_hash\b|^btvarstr|^btequal|^in_range|^record_image|image_|^\*[<=>]`, "transition, hashing and comparison functions that aggregates and indexes call"},
 	{`^ts_stat\(|^ts_rewrite\(tsquery, text`, "text search by queries that are given as text"},
-	{`\bxml\b|_xml|^xml`, "xml"},
+	{`^cursor_to_xml`, "what the cursors of the session give as xml: refcursor is no type"},
 	{`\b(tid|cid|refcursor|txid_snapshot|pg_snapshot|pg_mcv_list|pg_ndistinct|pg_dependencies|pg_brin_\w+)\b|^currtid|^txid_|^mxid_age|^age\(xid`, "places of rows, snapshots and numbers of transactions as PostgreSQL's storage has them"},
 	{`^binary_upgrade|^fmgr_|^plpgsql|^postgresql_fdw|^amvalidate|^brin_|^gin_clean|^pg_nextoid|^pg_stop_making|^pg_import_system|^pg_extension|^pg_available_ext|^pg_indexam|^satisfies_hash|^pg_partition|^pg_filenode|^pg_isolation`, "extensions, access methods, partitions and upgrades"},
 	{`^pg_stat_`, "statistics of PostgreSQL's storage; streamdb's own are in streamdb_internal"},

@@ -48,7 +48,10 @@ type Context struct {
 	Locks AdvisoryLocks
 	// Sequences are those that nextval() and its like advance; nil: none.
 	Sequences Sequences
-	Catalog   CatalogReader
+	// Query runs a query of a function's own, gives its rows to emit (nil: they are
+	// not wanted), and tells its columns; nil: there is none.
+	Query   func(sql string, emit func(cols []QueryColumn, b *columnar.Batch) error) ([]QueryColumn, error)
+	Catalog CatalogReader
 }
 
 // CatalogReader answers what SQL functions ask of the catalog.

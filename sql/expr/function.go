@@ -44,6 +44,9 @@ type Function struct {
 	// Relabel says that the result is the argument under another type of the
 	// same physical form; there is no kernel.
 	Relabel bool
+	// Queries says that the function runs queries of its own, which no maintained
+	// view can follow.
+	Queries bool
 	// Literal says that the call stands for a literal whose meaning depends on
 	// the session; see FoldLiterals.
 	Literal bool

@@ -317,5 +317,24 @@ func init() {
 		Eval: RowKernel(func(*Eval, Args, int, *columnar.Builder) *pgerror.Error {
 			return pgerror.New(pgerror.FeatureNotSupported, "xmlvalidate is not implemented")
 		})})
+	Register(Function{Name: "xmlconcat2", Args: []types.Type{types.XML, types.XML}, Ret: types.XML, Consts: ScalarConsts,
+		Eval: RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+			switch l, r := a.Null(0, i), a.Null(1, i); {
+			case l && r:
+				out.Null()
+			case l || r:
+				k := 0
+				if l {
+					k = 1
+				}
+				out.Bytes(a.Bytes(k, i))
+			default:
+				var c xml.Concat
+				c.Add(string(a.Bytes(0, i)))
+				c.Add(string(a.Bytes(1, i)))
+				out.Extend(c.Append)
+			}
+			return nil
+		})})
 	RegisterAggregate(Aggregate{Name: "xmlagg", Op: AggCollect, Args: []types.Type{types.XML}, Ret: types.XML, Collect: collectXML})
 }
