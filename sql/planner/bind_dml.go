@@ -284,7 +284,7 @@ func (sel *selectState) where(n *pg.Node) ([]expr.Expr, error) {
 
 // assignments binds the SET list: the new value of each column that has one.
 func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[int]expr.Expr, error) {
-	out := map[int]expr.Expr{}
+	out, whole := map[int]expr.Expr{}, map[int]bool{}
 	x := sel.in(inUpdate)
 	for _, n := range list {
 		r := n.GetResTarget()
@@ -292,10 +292,7 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Indirection) > 0 {
-			return nil, pgerror.Unsupported("UPDATE of a part of a column").At(b.pos(r.Location))
-		}
-		if out[i] != nil {
+		if out[i] != nil && (len(r.Indirection) == 0 || whole[i]) {
 			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", r.Name)
 		}
 		c := t.defaultColumn(i)
@@ -303,7 +300,16 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		if detail := fixedColumn(c, false); detail != "" && val.GetSetToDefault() == nil {
 			return nil, pgerror.New(pgerror.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).WithDetail("%s", detail)
 		}
-		if m := val.GetMultiAssignRef(); m != nil {
+		whole[i] = len(r.Indirection) == 0
+		if m := val.GetMultiAssignRef(); !whole[i] {
+			base := out[i]
+			for k := range t.entry.columns {
+				if col := &t.entry.columns[k]; base == nil && col.name == r.Name {
+					base = b.columnAt(sel.scope, match{t.entry, col, 0}, 0)
+				}
+			}
+			out[i], err = x.assignedPart(c, base, r)
+		} else if m != nil {
 			out[i], err = x.multiAssign(c, m)
 		} else {
 			out[i], err = x.assigned(c, val)
