@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strconv"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
@@ -147,6 +149,7 @@ const (
 	pathDelete
 	pathBefore // insert before
 	pathAfter  // insert after
+	pathFill   // make what the path leads through, and the elements before
 )
 
 const pathInsert = pathBefore | pathAfter
@@ -178,10 +181,68 @@ func (p *pathSetter) walk(j types.JSONDoc, level int) *pgerror.Error {
 		}
 		p.m.End()
 	default:
+		if p.op&pathFill != 0 {
+			return errParam("cannot replace existing key").
+				WithDetail("The path assumes key is a composite object, but it is a scalar value.")
+		}
 		p.m.Doc(j)
 	}
 	return nil
 }
+
+// build adds the value inside of what the steps from level on lead through.
+func (p *pathSetter) build(level int) *pgerror.Error {
+	if level == p.path.N {
+		p.m.Doc(p.value)
+		return nil
+	}
+	key := p.path.Bytes(level)
+	if _, err := strconv.ParseInt(text(key), 10, 64); err != nil {
+		p.m.Begin(true)
+		p.m.Key(key)
+		if err := p.build(level + 1); err != nil {
+			return err
+		}
+		p.m.End()
+		return nil
+	}
+	p.m.Begin(false)
+	if err := p.emptyArray(level); err != nil {
+		return err
+	}
+	p.m.End()
+	return nil
+}
+
+// emptyArray adds the elements of an array that had none.
+func (p *pathSetter) emptyArray(level int) *pgerror.Error {
+	at, _ := leadingInt(text(p.path.Bytes(level)))
+	if at < 0 && level == 0 {
+		return errOutOfArray(level, at)
+	}
+	if err := p.nulls(at); err != nil {
+		return err
+	}
+	return p.build(level + 1)
+}
+
+func errOutOfArray(level, at int) *pgerror.Error {
+	return errParam("path element at position %d is out of range: %d", level+1, at)
+}
+
+// nulls adds n elements that are null.
+func (p *pathSetter) nulls(n int) *pgerror.Error {
+	if n > maxJSONFill {
+		return pgerror.New(pgerror.ProgramLimitExceeded, "total size of jsonb array elements exceeds the maximum of %d bytes", 1<<28-1)
+	}
+	for range n {
+		p.m.Doc(types.JSONDoc{byte(types.JSONKindNull)})
+	}
+	return nil
+}
+
+// maxJSONFill is how many elements an assignment may add: each takes four bytes.
+const maxJSONFill = 1 << 26
 
 func (p *pathSetter) object(j types.JSONDoc, level int) *pgerror.Error {
 	key := p.path.Bytes(level)
@@ -212,6 +273,10 @@ func (p *pathSetter) object(j types.JSONDoc, level int) *pgerror.Error {
 		p.m.Key(key)
 		p.m.Doc(p.value)
 	}
+	if !found && !last && p.op&pathFill != 0 {
+		p.m.Key(key)
+		return p.build(level + 1)
+	}
 	return nil
 }
 
@@ -224,10 +289,15 @@ func (p *pathSetter) array(j types.JSONDoc, level int) *pgerror.Error {
 	last := level == p.path.N-1
 	if at < 0 {
 		if at += n; at < 0 {
+			if p.op&pathFill != 0 {
+				return errOutOfArray(level, at-n)
+			}
 			at = -1 // before the first
 		}
 	}
-	at = min(at, n)
+	if p.op&pathFill == 0 {
+		at = min(at, n)
+	}
 	add := last && p.op&(pathCreate|pathInsert) != 0
 	if at < 0 && add {
 		p.m.Doc(p.value)
@@ -255,7 +325,14 @@ func (p *pathSetter) array(j types.JSONDoc, level int) *pgerror.Error {
 			p.m.Doc(p.value)
 		}
 	}
-	if at == n && add {
+	switch {
+	case at < n:
+	case p.op&pathFill != 0:
+		if err := p.nulls(at - n); err != nil {
+			return err
+		}
+		return p.build(level + 1)
+	case add:
 		p.m.Doc(p.value)
 	}
 	return nil

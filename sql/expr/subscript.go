@@ -81,7 +81,7 @@ func subscriptJSON(arg Expr, subs []Subscript, pos int) (Expr, error) {
 				to = types.Int4
 			} else if t != types.OIDUnknown && !CanCoerce(key.Type(), types.Text, CastImplicit) {
 				return nil, pgerror.New(pgerror.DatatypeMismatch, "subscript type %s is not supported", key.Type().OID.Name()).
-					WithHint("jsonb subscript must be coercible to either integer or text.").At(pos)
+					WithHint("jsonb subscript must be coercible to either integer or text.").At(PosOf(key)).At(pos)
 			}
 			var err error
 			if key, err = coerce(key, to, CastImplicit, pos); err != nil {

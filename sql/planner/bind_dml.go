@@ -284,7 +284,8 @@ func (sel *selectState) where(n *pg.Node) ([]expr.Expr, error) {
 
 // assignments binds the SET list: the new value of each column that has one.
 func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[int]expr.Expr, error) {
-	out, whole := map[int]expr.Expr{}, map[int]bool{}
+	out := map[int]expr.Expr{}
+	parts := map[int]bool{} // the columns of which only parts are set
 	x := sel.in(inUpdate)
 	for _, n := range list {
 		r := n.GetResTarget()
@@ -292,7 +293,8 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		if err != nil {
 			return nil, err
 		}
-		if out[i] != nil && (len(r.Indirection) == 0 || whole[i]) {
+		part := len(r.Indirection) > 0
+		if out[i] != nil && !(part && parts[i]) {
 			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", r.Name)
 		}
 		c := t.defaultColumn(i)
@@ -300,18 +302,17 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		if detail := fixedColumn(c, false); detail != "" && val.GetSetToDefault() == nil {
 			return nil, pgerror.New(pgerror.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).WithDetail("%s", detail)
 		}
-		whole[i] = len(r.Indirection) == 0
-		if m := val.GetMultiAssignRef(); !whole[i] {
-			base := out[i]
-			for k := range t.entry.columns {
-				if col := &t.entry.columns[k]; base == nil && col.name == r.Name {
-					base = b.columnAt(sel.scope, match{t.entry, col, 0}, 0)
-				}
+		switch m := val.GetMultiAssignRef(); {
+		case part:
+			parts[i] = true
+			old := out[i]
+			if old == nil {
+				old = plan.RefTo(t.columns(), i)
 			}
-			out[i], err = x.assignedPart(c, base, r)
-		} else if m != nil {
+			out[i], err = x.assignPart(c, old, r)
+		case m != nil:
 			out[i], err = x.multiAssign(c, m)
-		} else {
+		default:
 			out[i], err = x.assigned(c, val)
 		}
 		if err != nil {

@@ -103,15 +103,12 @@ func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
 	}
 	for _, n := range list {
 		r := n.GetResTarget()
-		if len(r.Indirection) > 0 {
-			return nil, pgerror.Unsupported("INSERT into a part of a column").At(b.pos(r.Location))
-		}
 		i, err := b.targetColumn(t, r.Name, r.Location)
 		if err != nil {
 			return nil, err
 		}
-		for _, have := range out {
-			if have == i {
+		for at, have := range out {
+			if have == i && (len(r.Indirection) == 0 || len(list[at].GetResTarget().Indirection) == 0) {
 				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", r.Name).At(b.pos(r.Location))
 			}
 		}
@@ -160,7 +157,10 @@ func (in *inserter) rows(lists [][]*pg.Node) error {
 	if width > len(in.into) {
 		return in.checkCount(in.stmt, in.into, width, func() int { return in.pos(nodeLocation(lists[0][len(in.into)])) })
 	}
-	table := in.t.object.Columns
+	table, err := in.slots(width)
+	if err != nil {
+		return err
+	}
 	rows := make([][]expr.Expr, len(lists))
 	defaults := make([]int, width)
 	for r, list := range lists {
@@ -169,8 +169,11 @@ func (in *inserter) rows(lists [][]*pg.Node) error {
 		}
 		rows[r] = make([]expr.Expr, width)
 		for i, n := range list {
-			c := &table[in.into[i]]
+			c := &table[i]
 			if n.GetSetToDefault() != nil {
+				if steps := in.steps(i); len(steps) > 0 {
+					return noDefaultPart(steps, in.pos(in.stmt.Cols[i].GetResTarget().Location))
+				}
 				rows[r][i] = nullConst(c.Type)
 				defaults[i]++
 				continue
@@ -184,7 +187,7 @@ func (in *inserter) rows(lists [][]*pg.Node) error {
 			if err != nil {
 				return err
 			}
-			if rows[r][i], err = assign(c, e, pos); err != nil {
+			if rows[r][i], err = in.assign(i, c, e, pos); err != nil {
 				return err
 			}
 			if unused {
@@ -198,10 +201,12 @@ func (in *inserter) rows(lists [][]*pg.Node) error {
 	}
 	var cols []plan.Column
 	for i := range width {
-		c := &table[in.into[i]]
+		c := &table[i]
 		cols = append(cols, plan.Column{Name: c.Name, Type: c.Type})
 		if defaults[i] < len(lists) {
-			in.given[in.into[i]] = plan.RefTo(cols, i)
+			if err := in.give(i, plan.RefTo(cols, i)); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range width {
@@ -233,9 +238,12 @@ func (in *inserter) query(sel *pg.SelectStmt) error {
 	if err := in.checkCount(in.stmt, in.into, len(q.cols), func() int { return q.cols[len(in.into)].pos }); err != nil {
 		return err
 	}
-	table := in.t.object.Columns
+	table, err := in.slots(len(q.cols))
+	if err != nil {
+		return err
+	}
 	for k := range q.cols {
-		c := &table[in.into[k]]
+		c := &table[k]
 		unused, err := in.overridden(c)
 		if err != nil {
 			return err
@@ -248,7 +256,11 @@ func (in *inserter) query(sel *pg.SelectStmt) error {
 		if unused {
 			continue
 		}
-		if in.given[in.into[k]], err = assign(c, plan.RefTo(q.rel.Columns(), k), q.cols[k].pos); err != nil {
+		v, err := in.assign(k, c, plan.RefTo(q.rel.Columns(), k), q.cols[k].pos)
+		if err != nil {
+			return err
+		}
+		if err := in.give(k, v); err != nil {
 			return err
 		}
 	}

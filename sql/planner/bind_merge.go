@@ -41,7 +41,16 @@ func (b *binder) merge(s *pg.MergeStmt, outer *cteScope) (*Write, error) {
 		return nil, err
 	}
 	if err := checkNames([]*entry{t.entry}, sel.scope.entries); err != nil {
-		return nil, err
+		return nil, pgerror.New(pgerror.DuplicateAlias, "name \"%s\" specified more than once", t.entry.name).
+			WithDetail("The name is used both as MERGE target table and data source.")
+	}
+	always := map[pg.MergeMatchKind]bool{} // those that a clause without condition decides
+	for _, n := range s.MergeWhenClauses {
+		w := n.GetMergeWhenClause()
+		if always[w.MatchKind] {
+			return nil, pgerror.New(pgerror.SyntaxError, "unreachable WHEN clause specified after unconditional WHEN clause")
+		}
+		always[w.MatchKind] = w.Condition == nil
 	}
 	g := &merger{binder: b, t: t, sel: sel, source: sel.scope.entries, n: len(t.object.Columns), m: plan.Arity(sel.rel),
 		write: &Write{Kind: WriteMerge, Table: t.object}}
@@ -166,12 +175,19 @@ func (g *merger) insertAction(w *pg.MergeWhenClause) ([]expr.Expr, error) {
 			return nil, err
 		}
 	}
+	slots, err := in.slots(len(w.Values))
+	if err != nil {
+		return nil, err
+	}
 	x := g.sel.in(inValues)
 	for i, n := range w.Values {
 		if n.GetSetToDefault() != nil {
+			if steps := in.steps(i); len(steps) > 0 {
+				return nil, noDefaultPart(steps, g.pos(w.TargetList[i].GetResTarget().Location))
+			}
 			continue
 		}
-		c := &g.t.object.Columns[into[i]]
+		c := &slots[i]
 		pos := g.pos(nodeLocation(n))
 		unused, err := in.overridden(c)
 		if err != nil {
@@ -181,11 +197,13 @@ func (g *merger) insertAction(w *pg.MergeWhenClause) ([]expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e, err = assign(c, e, pos); err != nil {
+		if e, err = in.assign(i, c, e, pos); err != nil {
 			return nil, err
 		}
 		if !unused {
-			in.given[into[i]] = e
+			if err := in.give(i, e); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return in.row()

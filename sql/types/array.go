@@ -241,6 +241,18 @@ func CheckDims(dims []Dim) (int, error) {
 	return int(n), nil
 }
 
+// CheckArrayDim refuses n elements from a lower bound on if there are too many of them,
+// or one has no number.
+func CheckArrayDim(lower, n int64) error {
+	switch {
+	case n < 0 || n > maxArrayElems:
+		return errArraySize()
+	case lower+n > math.MaxInt32:
+		return pgerror.New(pgerror.ProgramLimitExceeded, "array lower bound is too large: %d", lower)
+	}
+	return nil
+}
+
 func errArraySize() error {
 	return pgerror.New(pgerror.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", maxArrayElems)
 }
