@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
@@ -121,10 +122,12 @@ func TestXPathAgainstPostgres(t *testing.T) {
 }
 
 func TestXMLFunctionsAgainstPostgres(t *testing.T) {
-	var texts []string
-	for _, s := range append(xmlDocs, "a-", "a--b", "", "<a/><b/>", "&lt;", "]]>", "<?xml version='1.1'?>x", "<?xml version='1.0' standalone='no'?>\n<a/>", "<!DOCTYPE a><a/>x") {
-		texts = append(texts, s)
+	laughs := `<!DOCTYPE a [<!ENTITY e0 "ha">`
+	for i := range 12 {
+		laughs += fmt.Sprintf(`<!ENTITY e%d "%s">`, i+1, strings.Repeat(fmt.Sprintf("&e%d;", i), 10))
 	}
+	texts := append([]string{"a-", "a--b", "", "<a/><b/>", "&lt;", "]]>", "<?xml version='1.1'?>x", "<?xml version='1.0' standalone='no'?>\n<a/>", "<!DOCTYPE a><a/>x",
+		laughs + "]><a>&e12;</a>", laughs + `]><a b="&e12;"/>`, laughs + "]><a>&e1;</a>", `<!DOCTYPE a [<!ENTITY e "&f;"><!ENTITY f "&e;">]><a>&e;</a>`}, xmlDocs...)
 	arg := argument{types.Text, texts}
 	var families []family
 	for _, name := range []string{"xml", "xmlcomment", "xml_is_well_formed", "xml_is_well_formed_document", "xml_is_well_formed_content"} {

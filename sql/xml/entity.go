@@ -10,6 +10,7 @@ type entity struct {
 	unparsed bool
 	open     bool // it is being read
 	checked  bool // its value was read as content
+	size     int  // what it expands to, once it was
 }
 
 var predefined = map[string]string{"lt": "<", "gt": ">", "amp": "&", "quot": "\"", "apos": "'"}
@@ -114,7 +115,7 @@ func (p *parser) reference() bool {
 	}
 	keep := p.build && !p.expand
 	if e.external || e.checked && !p.build {
-		p.budget -= len(e.value)
+		p.budget -= max(e.size, len(e.value))
 		if p.budget < 0 {
 			return p.fail("Detected an entity reference loop")
 		}
@@ -123,6 +124,7 @@ func (p *parser) reference() bool {
 		}
 		return true
 	}
+	budget := p.budget
 	if !p.enter(e) {
 		return false
 	}
@@ -140,7 +142,7 @@ func (p *parser) reference() bool {
 	}
 	p.s, p.i, p.depth = s, i, depth
 	p.leave(e)
-	e.checked = true
+	e.checked, e.size = true, budget-p.budget
 	if keep {
 		value := p.node.Text()
 		p.node = parent

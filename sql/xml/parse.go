@@ -291,19 +291,16 @@ func validEncoding(e string) bool {
 func (p *parser) comment() bool {
 	p.i += 4
 	from := p.i
-	for {
-		k := strings.Index(p.s[p.i:], "--")
-		if k < 0 {
-			p.chars(len(p.s))
-			return p.fail("Comment not terminated")
-		}
-		if !p.chars(p.i + k) {
-			return false
-		}
-		if !strings.HasPrefix(p.s[p.i:], "-->") {
-			return p.fail("Double hyphen within comment")
-		}
-		break
+	k := strings.Index(p.s[p.i:], "--")
+	if k < 0 {
+		p.chars(len(p.s))
+		return p.fail("Comment not terminated")
+	}
+	if !p.chars(p.i + k) {
+		return false
+	}
+	if !strings.HasPrefix(p.s[p.i:], "-->") {
+		return p.fail("Double hyphen within comment")
 	}
 	text := p.s[from:p.i]
 	if len(text) > maxText {

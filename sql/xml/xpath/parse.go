@@ -10,6 +10,9 @@ import (
 // maxDepth bounds expressions in expressions.
 const maxDepth = 500
 
+// maxBinaries bounds operators.
+const maxBinaries = 100_000
+
 // node is a part of an expression.
 type node interface{}
 
@@ -65,6 +68,9 @@ type parser struct {
 	i     int
 	err   error
 	depth int
+	// binaries counts operators: those that follow each other are evaluated one in
+	// the other.
+	binaries int
 }
 
 func (p *parser) fail(e Error) node {
@@ -112,6 +118,9 @@ next:
 		for _, op := range ops {
 			if p.take(op) {
 				r := operand()
+				if p.binaries++; p.binaries > maxBinaries {
+					return p.fail(errDepth)
+				}
 				l = binary{op, l, r}
 				p.skip()
 				continue next
