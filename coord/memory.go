@@ -28,23 +28,32 @@ type memoryGate struct {
 	relieve func()
 	mu      sync.Mutex
 	open    chan struct{} // nil: open
+	// paused, if not nil, is closed when queries may make more rows: it is being
+	// found out whether one has to be ended.
+	paused atomic.Pointer[chan struct{}]
 
 	queries map[*queryMemory]struct{} // that run
 }
 
 // queryMemory is what a running query has made so far, in bytes of rows.
 type queryMemory struct {
+	gate   *memoryGate
 	made   atomic.Int64
 	cancel context.CancelCauseFunc
 	ended  atomic.Bool // for want of memory
 }
 
 // add counts rows that a query reads or makes.
-func (q *queryMemory) add(bytes int) { q.made.Add(int64(bytes)) }
+func (q *queryMemory) add(bytes int) {
+	q.made.Add(int64(bytes))
+	if ch := q.gate.paused.Load(); ch != nil {
+		<-*ch
+	}
+}
 
 // enter registers a query, which leave ends.
 func (g *memoryGate) enter(ctx context.Context) (context.Context, *queryMemory) {
-	q := &queryMemory{}
+	q := &queryMemory{gate: g}
 	ctx, q.cancel = context.WithCancelCause(ctx)
 	g.mu.Lock()
 	if g.queries == nil {
@@ -98,8 +107,11 @@ func (g *memoryGate) run(ctx context.Context) {
 			over = 0
 		}
 		end := false
-		if over >= queryTicks {
-			// Much of it may be garbage.
+		paused := over >= queryTicks
+		if paused {
+			// Much of it may be garbage. To find out takes long in a large heap.
+			ch := make(chan struct{})
+			g.paused.Store(&ch)
 			runtime.GC()
 			used = g.used(sample)
 			end, over = used > queryShare, -queryPause
@@ -117,6 +129,9 @@ func (g *memoryGate) run(ctx context.Context) {
 		}
 		if end {
 			g.endLargest(used > queryShareAny)
+		}
+		if paused {
+			close(*g.paused.Swap(nil))
 		}
 		next := memoryTick
 		if len(g.queries) > 0 {

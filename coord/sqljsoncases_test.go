@@ -121,7 +121,7 @@ var sqlJSONCases = []struct{ doc, sql, want string }{
 	{`1`, `JSON_VALUE(j, '$' DEFAULT j ON EMPTY)`, `ERROR 42804: DEFAULT expression must not contain column references AT 34`},
 	{`1`, `JSON_VALUE(j, '$' DEFAULT (SELECT 1) ON EMPTY)`, `ERROR 42804: can only specify a constant, non-aggregate function, or operator expression for DEFAULT AT 34`},
 	{`1`, `JSON_VALUE(j, '$' DEFAULT generate_series(1, 2) ON EMPTY)`, `ERROR 42804: DEFAULT expression must not return a set AT 34`},
-	{`1`, `JSON_VALUE(j, '$' RETURNING int DEFAULT date '2020-01-01' ON EMPTY)`, `ERROR 42846: cannot cast behavior expression of type date to integer HINT You will need to explicitly cast the expression to type integer. AT 48`},
+	{`1`, `JSON_VALUE(j, '$' RETURNING int DEFAULT date '2020-01-01' ON EMPTY)`, `ERROR 42846: cannot cast behavior expression of type date to integer HINT You will need to explicitly cast the expression to type integer. AT 53`},
 	{`1`, `JSON_VALUE(j, 1)`, `ERROR 42804: JSON path expression must be of type jsonpath, not of type integer AT 22`},
 	{`1`, `JSON_VALUE(j, '$' || '.a' DEFAULT 'none' ON EMPTY)`, `none`},
 	{`1`, `JSON_VALUE(j, '$x')`, `ERROR 42704: could not find jsonpath variable "x"`},

@@ -48,10 +48,10 @@ func TestViewsKeepTheirMeaning(t *testing.T) {
 	d.exec(c, "INSERT INTO renamed VALUES (5, 6)")
 	check("SELECT count(*) FROM m", "3")
 	for sql, code := range map[string]string{
-		"CREATE MATERIALIZED VIEW bad AS SELECT now()":          "0A000",
-		"CREATE MATERIALIZED VIEW bad AS SELECT random()":       "42P17",
-		"SELECT * FROM dw AS OF TIMESTAMP '2020-01-01'":         "55000",
-		"SELECT count(*) FROM generate_series(1, 100000000000)": "54000",
+		"CREATE MATERIALIZED VIEW bad AS SELECT now()":                   "0A000",
+		"CREATE MATERIALIZED VIEW bad AS SELECT random()":                "42P17",
+		"SELECT * FROM dw AS OF TIMESTAMP '2020-01-01'":                  "55000",
+		"SELECT count(*) FROM generate_series(1, 100000000000::numeric)": "54000",
 		"DROP TABLE dw": "2BP01",
 	} {
 		_, err := c.Exec(context.Background(), sql, pgx.QueryExecModeSimpleProtocol)

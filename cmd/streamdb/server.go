@@ -53,10 +53,14 @@ type server struct {
 	failed           chan error // the storage or a listener has failed
 }
 
+// heapShare is the part of the memory that the heap may take; the rest is for what is
+// between its objects, the collector, stacks, and what comes while it is looked at.
+const heapShare = 0.8
+
 // startServer opens the database and listens.
 func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *server, err error) {
 	if cfg.memoryLimit > 0 {
-		debug.SetMemoryLimit(int64(float64(cfg.memoryLimit) * 0.9))
+		debug.SetMemoryLimit(int64(float64(cfg.memoryLimit) * 0.78))
 	}
 	relaxOnce.Do(func() {
 		if os.Getenv("GOGC") == "" {
@@ -91,7 +95,7 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 	}
 	s.coord, err = coord.Open(ctx, cfg.dataDir, coord.Options{
 		Logger: log, Sources: newSource, Check: checkConnection, Validate: validateConnection,
-		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(cfg.memoryLimit), Volatile: cfg.volatile,
+		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(float64(cfg.memoryLimit) * heapShare), Volatile: cfg.volatile,
 		Fatal: func(err error) {
 			select {
 			case s.failed <- err:

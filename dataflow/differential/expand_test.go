@@ -13,7 +13,7 @@ type times struct {
 	made *int
 }
 
-func (times) Expands() {}
+func (times) Cut(*dataflow.Delta) []*dataflow.Delta { return nil }
 
 func (m times) Apply(in *dataflow.Delta, emit, _ func(*dataflow.Delta)) {
 	for _, v := range in.Cols[0].Int64s() {

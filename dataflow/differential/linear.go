@@ -36,15 +36,17 @@ type mapOp struct{ m Mapper }
 // Expander is a Mapper that may make many rows of one.
 type Expander interface {
 	Mapper
-	Expands()
+	// Cut gives deltas that together are mapped to what d is, if a row of it makes a
+	// great many; else nil.
+	Cut(d *dataflow.Delta) []*dataflow.Delta
 }
 
 // Step maps each delta.
 func (op mapOp) Step(x *Context) {
 	in := x.In(0)
 	rows := countRows(in)
-	if _, ok := op.m.(Expander); ok && x.c.opts.Once {
-		op.expand(x, in)
+	if x.c.opts.Once {
+		op.inPortions(x, in)
 		return
 	}
 	if x.parallel(rows) {
@@ -55,25 +57,46 @@ func (op mapOp) Step(x *Context) {
 	})
 }
 
-// expand maps in portions: some rows at a time, as many as the last ones tell that
-// they will make about a portion.
-func (op mapOp) expand(x *Context, in []*dataflow.Delta) {
+// inPortions maps some rows at a time, as many as the last ones tell that they will
+// make about a portion.
+func (op mapOp) inPortions(x *Context, in []*dataflow.Delta) {
 	parts := 4 * runtime.GOMAXPROCS(0)
-	size, perRow, waiting := 1, 1, 0
-	for next, at := 0, 0; next < len(in); {
+	size, perRow, waiting := parallelRows, 1, 0
+	m, expands := op.m.(Expander)
+	if expands {
+		size = 1
+	}
+	var cut []*dataflow.Delta // what is next
+	for next, at := 0, 0; next < len(in) || len(cut) > 0; {
 		if x.c.opts.Poll != nil {
 			x.c.opts.Poll()
 		}
 		var round []*dataflow.Delta
 		rows := 0
-		for len(round) < parts && next < len(in) {
-			d := in[next]
-			hi := min(at+size, d.N)
-			round = append(round, sliceDelta(d, at, hi))
-			rows += hi - at
-			if at = hi; at == d.N {
-				next, at = next+1, 0
+		for len(round) < parts && (next < len(in) || len(cut) > 0) {
+			if len(cut) == 0 {
+				hi := min(at+size, in[next].N)
+				cut = append(cut, sliceDelta(in[next], at, hi))
+				if at = hi; at == in[next].N {
+					next, at = next+1, 0
+				}
 			}
+			d := cut[0]
+			hi := min(size, d.N)
+			some := sliceDelta(d, 0, hi)
+			if hi < d.N {
+				cut[0] = sliceDelta(d, hi, d.N)
+			} else {
+				cut = cut[1:]
+			}
+			if expands {
+				if smaller := m.Cut(some); smaller != nil {
+					cut = append(smaller, cut...)
+					continue
+				}
+			}
+			round = append(round, some)
+			rows += hi
 		}
 		sizes := make([]int, len(round))
 		x.each(len(round), rows*max(perRow/16, 1), func(i int, out *Emitter) {

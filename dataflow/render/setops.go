@@ -267,8 +267,48 @@ type flatMapper struct {
 // flatRows is about how many rows an emitted delta has.
 const flatRows = 1 << 15
 
-// Expands implements differential.Expander.
-func (f *flatMapper) Expands() {}
+// cutRows is how many rows one call of a function gives that can be cut.
+const cutRows = 1 << 16
+
+// Cut implements differential.Expander.
+func (f *flatMapper) Cut(d *dataflow.Delta) (out []*dataflow.Delta) {
+	if f.fn.Cut == nil || f.ordinality {
+		return nil
+	}
+	from := 0
+	slice := func(to int) {
+		if from < to {
+			s := &dataflow.Delta{Batch: d.Slice(from, to)}
+			if d.Diffs != nil {
+				s.Diffs = d.Diffs[from:to]
+			}
+			out = append(out, s)
+		}
+	}
+	for i := range d.N {
+		args := f.fn.Cut(d.Cols[f.in:], i, cutRows)
+		if args == nil {
+			continue
+		}
+		slice(i)
+		from = i + 1
+		n := args[0].Len()
+		same := slices.Repeat([]uint32{uint32(i)}, n)
+		c := &dataflow.Delta{Batch: columnar.Batch{N: n}}
+		for _, v := range d.Cols[:f.in] {
+			c.Cols = append(c.Cols, v.Gather(same))
+		}
+		c.Cols = append(c.Cols, args...)
+		if d.Diffs != nil {
+			c.Diffs = slices.Repeat(d.Diffs[i:i+1], n)
+		}
+		out = append(out, c)
+	}
+	if from > 0 {
+		slice(d.N)
+	}
+	return out
+}
 
 // Apply implements differential.Mapper.
 func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {

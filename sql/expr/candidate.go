@@ -12,6 +12,8 @@ type candidate struct {
 	variadic bool  // trailing arguments are collected in an array
 	defaults int   // arguments that were left out
 	order    []int // position of each actual argument among the parameters; nil: in order
+	// ambiguous says that there is another of which nothing tells it apart.
+	ambiguous bool
 }
 
 // matchArgs keeps the candidates whose parameters the actual types can become

@@ -147,4 +147,8 @@ type TableFunction struct {
 	// Volatility is that of the function; calls with columns are evaluated per row.
 	Volatility Volatility
 	Eval       TableKernel
+	// Cut, which may be nil, gives the arguments of calls that together give the rows of
+	// the call with the i-th arguments, each at most so many, or many times fewer than it;
+	// nil if it gives no more than so many.
+	Cut func(args []*columnar.Vec, i int, rows int64) []*columnar.Vec
 }

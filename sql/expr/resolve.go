@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,6 +25,9 @@ type signature struct {
 	names    []string
 	defaults int
 	variadic bool
+	// strict says that of two that differ in what can be left out only, none is meant:
+	// PostgreSQL's rule. Built-in functions may be declared with fewer defaults here.
+	strict bool
 }
 
 // NewCall resolves a scalar function by PostgreSQL's rules and coerces its
@@ -39,7 +43,7 @@ func NewCall(name string, args []Expr, opts CallOptions) (Expr, error) {
 func newCall(name string, fns []*Function, args []Expr, opts CallOptions) (Expr, error) {
 	sigs := make([]signature, len(fns))
 	for i, f := range fns {
-		sigs[i] = signature{f.Args, f.ArgNames, len(f.Defaults), f.Variadic}
+		sigs[i] = signature{args: f.Args, names: f.ArgNames, defaults: len(f.Defaults), variadic: f.Variadic}
 	}
 	if len(opts.ArgNames) == 0 && len(args) == 1 && !opts.Variadic {
 		if e, err := castByName(name, args[0], sigs, opts.Pos); e != nil || err != nil {
@@ -87,19 +91,21 @@ func castByName(name string, arg Expr, sigs []signature, pos int) (Expr, error) 
 func findFunction(name string, args []Expr, sigs []signature, opts CallOptions) (*candidate, error) {
 	in := oidsOf(args)
 	cands := functionCandidates(in, sigs, opts)
-	for i := range cands {
-		if equalOIDs(cands[i].args, in) {
-			return &cands[i], nil
+	var c *candidate
+	if at := slices.IndexFunc(cands, func(c candidate) bool { return equalOIDs(c.args, in) }); at >= 0 {
+		c = &cands[at]
+	} else {
+		matching := matchArgs(in, cands)
+		switch len(matching) {
+		case 0:
+			return nil, noFunction(name, args, opts)
+		case 1:
+			c = &matching[0]
+		default:
+			c = selectCandidate(in, matching)
 		}
 	}
-	matching := matchArgs(in, cands)
-	switch len(matching) {
-	case 0:
-		return nil, noFunction(name, args, opts)
-	case 1:
-		return &matching[0], nil
-	}
-	if c := selectCandidate(in, matching); c != nil {
+	if c != nil && !c.ambiguous {
 		return c, nil
 	}
 	return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", signatureText(name, args, opts)).
@@ -135,7 +141,7 @@ func signatureText(name string, args []Expr, opts CallOptions) string {
 
 // functionCandidates lists the overloads that fit the number and names of the
 // arguments (FuncnameGetCandidates). Of candidates with equal parameter types
-// the one without variadic spreading and with fewest defaults wins.
+// the one without variadic spreading wins, and of built-in ones that with fewest defaults.
 func functionCandidates(in []types.OID, sigs []signature, opts CallOptions) []candidate {
 	var out []candidate
 	for i, s := range sigs {
@@ -148,8 +154,11 @@ func functionCandidates(in []types.OID, sigs []signature, opts CallOptions) []ca
 		for k := range out {
 			if equalOIDs(out[k].args, c.args) {
 				dup = true
-				if out[k].variadic && !c.variadic || out[k].variadic == c.variadic && out[k].defaults > c.defaults {
+				switch {
+				case out[k].variadic && !c.variadic || out[k].variadic == c.variadic && !s.strict && out[k].defaults > c.defaults:
 					out[k] = c
+				case out[k].variadic == c.variadic && s.strict:
+					out[k].ambiguous = true
 				}
 			}
 		}

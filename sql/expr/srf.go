@@ -12,6 +12,9 @@ var errStepZero = pgerror.New(pgerror.InvalidParameterValue, "step size cannot e
 // maxSeries bounds the rows of one call, which are made in memory at once.
 const maxSeries = 1 << 26
 
+// maxCalls bounds the calls that one is cut into; they may be cut again.
+const maxCalls = 1 << 10
+
 var errSeriesLong = pgerror.New(pgerror.ProgramLimitExceeded, "generate_series gives more than %d rows in one call", maxSeries)
 
 // seriesInt is generate_series of integers; it stops where the next value would
@@ -43,6 +46,53 @@ func seriesInt[T integer](exclusive bool) TableKernel {
 		}
 		return n, nil
 	}
+}
+
+// cutSeries cuts generate_series of integers: see TableFunction.Cut.
+func cutSeries[T integer](args []*columnar.Vec, i int, rows int64) []*columnar.Vec {
+	for _, v := range args {
+		if v.Null(min(i, v.Len()-1)) {
+			return nil
+		}
+	}
+	a := Args(args)
+	start, stop, step := int64(Arg[T](a, 0, i)), int64(Arg[T](a, 1, i)), int64(1)
+	if len(args) == 3 {
+		step = int64(Arg[T](a, 2, i))
+	}
+	if step == 0 || (step > 0) != (stop > start) {
+		return nil
+	}
+	// The distance fits in 64 bits without a sign, and so does a step.
+	distance, by := uint64(stop)-uint64(start), uint64(step)
+	if step < 0 {
+		distance, by = -distance, -by
+	}
+	n := distance / by // rows but the first
+	if n < uint64(rows) {
+		return nil
+	}
+	rows = int64(max(uint64(rows), n/maxCalls+1))
+	out := make([]*columnar.Builder, len(args))
+	for k, v := range args {
+		out[k] = columnar.NewBuilder(v.Kind(), int(n/uint64(rows))+1)
+	}
+	for at, more := uint64(0), true; more; at += uint64(rows) {
+		last := n
+		if more = n-at >= uint64(rows); more {
+			last = at + uint64(rows) - 1
+		}
+		columnar.Append(out[0], T(start+int64(at)*step))
+		columnar.Append(out[1], T(start+int64(last)*step))
+		if len(args) == 3 {
+			columnar.Append(out[2], T(step))
+		}
+	}
+	vecs := make([]*columnar.Vec, len(out))
+	for k, b := range out {
+		vecs[k] = b.Build()
+	}
+	return vecs
 }
 
 func seriesNumeric(exclusive bool) TableKernel {
@@ -168,16 +218,18 @@ func expandArray(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) 
 func init() {
 	type ts = []types.Type
 	for name, exclusive := range map[string]bool{"generate_series": false, "range": true} {
-		add := func(t types.Type, v Volatility, k TableKernel, args ts) {
-			RegisterTableFunction(TableFunction{Name: name, Args: args, Cols: ts{t}, Names: []string{name}, Strict: true, Volatility: v, Eval: k})
+		add := func(t types.Type, v Volatility, k TableKernel, args ts) *TableFunction {
+			return RegisterTableFunction(TableFunction{Name: name, Args: args, Cols: ts{t}, Names: []string{name}, Strict: true, Volatility: v, Eval: k})
 		}
-		series := func(t types.Type, k TableKernel) {
-			add(t, Immutable, k, ts{t, t})
-			add(t, Immutable, k, ts{t, t, t})
+		series := func(t types.Type, k TableKernel, cut func([]*columnar.Vec, int, int64) []*columnar.Vec) {
+			two, three := add(t, Immutable, k, ts{t, t}), add(t, Immutable, k, ts{t, t, t})
+			if !exclusive {
+				two.Cut, three.Cut = cut, cut
+			}
 		}
-		series(types.Int4, seriesInt[int32](exclusive))
-		series(types.Int8, seriesInt[int64](exclusive))
-		series(types.Numeric, seriesNumeric(exclusive))
+		series(types.Int4, seriesInt[int32](exclusive), cutSeries[int32])
+		series(types.Int8, seriesInt[int64](exclusive), cutSeries[int64])
+		series(types.Numeric, seriesNumeric(exclusive), nil)
 		naive, zoned := types.Timestamp, types.TimestampTZ
 		add(naive, Immutable, seriesTime(timestampPlus, exclusive), ts{naive, naive, types.Interval})
 		add(zoned, Stable, seriesTime(timestampTZPlus, exclusive), ts{zoned, zoned, types.Interval})

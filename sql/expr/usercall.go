@@ -27,7 +27,7 @@ type Overload struct {
 func ResolveOverload(name string, sigs []Signature, args []Expr, opts CallOptions) (*Overload, error) {
 	list := make([]signature, len(sigs))
 	for i, s := range sigs {
-		list[i] = signature{s.Args, s.Names, s.Defaults, s.Variadic}
+		list[i] = signature{args: s.Args, names: s.Names, defaults: s.Defaults, variadic: s.Variadic, strict: true}
 	}
 	c, err := findFunction(name, args, list, opts)
 	if err != nil {

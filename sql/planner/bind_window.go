@@ -48,7 +48,7 @@ const (
 // namedWindow finds a window among the first n of the WINDOW clause.
 func (x exprBinder) namedWindow(name string, n, pos int) (*windowSpec, error) {
 	sel := x.scope.sel
-	for i, node := range sel.stmt.WindowClause[:n] {
+	for i, node := range sel.stmt.GetWindowClause()[:n] {
 		d := node.GetWindowDef()
 		if d.Name != name {
 			continue
@@ -56,7 +56,7 @@ func (x exprBinder) namedWindow(name string, n, pos int) (*windowSpec, error) {
 		if w := sel.named[name]; w != nil {
 			return w, nil
 		}
-		for _, later := range sel.stmt.WindowClause[i+1:] {
+		for _, later := range sel.stmt.GetWindowClause()[i+1:] {
 			if later.GetWindowDef().Name == name {
 				return nil, pgerror.New(pgerror.WindowingError, "window \"%s\" is already defined", name).At(sel.pos(later.GetWindowDef().Location))
 			}
@@ -77,9 +77,9 @@ func (x exprBinder) namedWindow(name string, n, pos int) (*windowSpec, error) {
 // over binds what follows OVER.
 func (x exprBinder) over(d *pg.WindowDef) (*windowSpec, error) {
 	if d.Name != "" {
-		return x.namedWindow(d.Name, len(x.scope.sel.stmt.WindowClause), x.pos(d.Location))
+		return x.namedWindow(d.Name, len(x.scope.sel.stmt.GetWindowClause()), x.pos(d.Location))
 	}
-	return x.windowDef(d, len(x.scope.sel.stmt.WindowClause))
+	return x.windowDef(d, len(x.scope.sel.stmt.GetWindowClause()))
 }
 
 // windowDef binds a window's definition, which may refer to the first n of the WINDOW

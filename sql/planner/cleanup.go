@@ -237,6 +237,9 @@ func (o *optimizer) cleanFilter(r *plan.Filter) plan.Rel {
 	if len(keep) < len(r.Preds) && o.rule("RemoveFilter") {
 		return o.numbered(filter(r.Input, keep...))
 	}
+	if j := o.flatMapJoin(r); j != r {
+		return j
+	}
 	return o.numbered(r)
 }
 

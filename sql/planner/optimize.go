@@ -130,7 +130,7 @@ func (o *optimizer) rule(rule string) bool {
 // Rules lists the names of all rules.
 func Rules() []string {
 	return []string{
-		"AggregateToDistinct", "DelayProjection", "DeltaJoin", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FieldOfRow", "FlattenUnion",
+		"AggregateToDistinct", "DelayProjection", "DeltaJoin", "DropConstantGroups", "ExtractDisjunction", "FactorDisjunction", "FilterToConstant", "FieldOfRow", "FlatMapToJoin", "FlattenUnion",
 		"FoldConstants", "FoldProject", "FuseProjects", "InferFilters", "InlineLet", "JoinOrToUnion", "LeftToAnti", "LookupJoin", "LookupUnion", "OrToIn", "OuterToInner", "PointLookup",
 		"PropagateEmpty", "PruneColumns", "PushFilterIntoJoin", "PushFilterThroughAggregate",
 		"PushFilterThroughAssert", "PushFilterThroughDistinct", "PushFilterThroughFlatMap", "PushFilterThroughFullJoin",
