@@ -363,6 +363,9 @@ var notCompared = map[string]bool{
 	"current_query": true, "inet_client_addr": true, "inet_client_port": true, "inet_server_addr": true, "inet_server_port": true, "current_schema": true, "current_schemas": true, "current_setting": true, "set_config": true, "pg_get_expr": true,
 	"txid_current": true, "pg_backend_pid": true, "pg_postmaster_start_time": true, "pg_conf_load_time": true, "pg_my_temp_schema": true,
 	"pg_column_size": true, "pg_sleep": true, "pg_sleep_for": true, "pg_sleep_until": true, "pg_jit_available": true,
+	"query_to_xml": true, "query_to_xmlschema": true, "query_to_xml_and_xmlschema": true, "table_to_xml": true, "table_to_xmlschema": true, "table_to_xml_and_xmlschema": true,
+	"schema_to_xml": true, "schema_to_xmlschema": true, "schema_to_xml_and_xmlschema": true,
+	"database_to_xml": true, "database_to_xmlschema": true, "database_to_xml_and_xmlschema": true,
 }
 
 func init() {

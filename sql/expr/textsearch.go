@@ -110,7 +110,9 @@ func lexemeArray(dst []byte, a Args, i int) ([]byte, error) {
 		if arr.Null(k) {
 			return dst, pgerror.New(pgerror.NullValueNotAllowed, "lexeme array may not contain nulls")
 		}
-		words[k] = arr.Bytes(k)
+		if words[k] = arr.Bytes(k); len(words[k]) == 0 {
+			return textsearch.AppendLexemes(dst, words[k:k+1])
+		}
 	}
 	return textsearch.AppendLexemes(dst, words)
 }
