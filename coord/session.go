@@ -615,14 +615,13 @@ func (s *Session) searchPath() []string {
 	for _, p := range s.set.path {
 		switch p {
 		case "$user":
-			if cat.Schema(s.user) == nil {
-				continue
-			}
 			p = s.user
 		case catalog.SchemaTemp:
 			p = s.tempSchema
 		}
-		out = append(out, p)
+		if p == s.tempSchema || cat.Schema(p) != nil {
+			out = append(out, p)
+		}
 	}
 	s.userSchemas = out[1:]
 	if !s.hasTemp() || slices.Contains(s.userSchemas, s.tempSchema) {
