@@ -101,8 +101,8 @@ func (k *runningSink) run(ctx context.Context) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		k.note(err)
 		if err == nil {
+			k.note(nil)
 			retry = sinkRetryFirst
 			continue
 		}
@@ -166,18 +166,19 @@ func (k *runningSink) round(ctx context.Context) error {
 	// What has changed up to there was noted before: it is to be looked at after.
 	if k.cleanOf != coll || dataflow.Epoch(coll.watch.at.Load()) > k.clean {
 		err := k.deliver(ctx, coll, at)
-		if errors.Is(err, errSinkAgain) || errors.Is(err, errVersionGone) {
+		if errors.Is(err, errSinkAgain) || errors.Is(err, errVersionGone) || ctx.Err() != nil {
 			return err
 		}
 		if err != nil {
+			k.note(err) // before who waits for the attempt goes on
 			k.tried.set(at)
 		}
 		if err != nil || k.cleanOf != coll || k.clean != at {
 			return err // at once again: there may be more
 		}
 	}
-	k.tried.set(at)
 	k.note(nil)
+	k.tried.set(at)
 	select {
 	case <-coll.watch.wake:
 	case <-coll.dropped:
