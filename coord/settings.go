@@ -542,3 +542,15 @@ func (s *settings) all() [][3]string {
 	sort.Slice(out, func(i, j int) bool { return strings.ToLower(out[i][0]) < strings.ToLower(out[j][0]) })
 	return out
 }
+
+// WantsNotice implements pgwire.NoticeFilter, by client_min_messages.
+func (s *Session) WantsNotice(severity string) bool {
+	least, _ := s.set.get("client_min_messages")
+	switch severity {
+	case "NOTICE", "":
+		return least != "warning" && least != "error"
+	case "WARNING":
+		return least != "error"
+	}
+	return true
+}

@@ -267,7 +267,12 @@ func (r *results) Complete(tag string) error {
 }
 
 // Notice implements ResultWriter.
-func (r *results) Notice(e *pgerror.Error) { r.c.w.report('N', e) }
+func (r *results) Notice(e *pgerror.Error) {
+	if f, ok := r.c.session.(NoticeFilter); ok && !f.WantsNotice(e.Severity) {
+		return
+	}
+	r.c.w.report('N', e)
+}
 
 // ParameterStatus implements ResultWriter.
 func (r *results) ParameterStatus(name, value string) {

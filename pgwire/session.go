@@ -87,6 +87,12 @@ type Formatter interface {
 	TextOptions() *types.Options
 }
 
+// NoticeFilter is a Session whose client does not want all notices
+// (client_min_messages).
+type NoticeFilter interface {
+	WantsNotice(severity string) bool
+}
+
 // ResultWriter takes the results of one statement after another. Simple
 // queries: Begin, Rows…, Complete for each statement. In the extended protocol
 // Begin sends nothing, as Describe has told the columns already.

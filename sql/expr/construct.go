@@ -338,6 +338,9 @@ func NewArrayOp(op string, left, array Expr, all bool, pos int) (Expr, error) {
 		elem = types.OIDUnknown
 	} else if elem == 0 {
 		return nil, pgerror.New(pgerror.WrongObjectType, "op ANY/ALL (array) requires array on right side").At(pos)
+	} else if elem.IsDomain() {
+		elem = types.Of(elem).Storage().OID
+		array = Relabeled(array, types.Of(elem.Array()))
 	}
 	fn, err := findOperator(op, []types.OID{left.Type().OID, elem}, pos)
 	if err != nil {

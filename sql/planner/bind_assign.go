@@ -210,6 +210,9 @@ func (in *inserter) give(i int, v expr.Expr) error {
 	if err != nil {
 		return err
 	}
+	if t := v.Type(); t.OID.IsDomain() { // it is of the domain: what it is put into holds its base type
+		v = expr.Relabeled(v, t.Storage())
+	}
 	if v, err = put(v); err != nil {
 		return err
 	}

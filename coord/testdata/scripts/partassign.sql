@@ -110,3 +110,16 @@ MERGE INTO a USING (VALUES (1)) AS s (x) ON a.id = s.x WHEN MATCHED THEN DO NOTH
 MERGE INTO a USING (VALUES (1)) AS s (x) ON a.id = s.x WHEN MATCHED AND s.x > 1 THEN DO NOTHING WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN DO NOTHING;
 MERGE INTO a USING a ON true WHEN MATCHED THEN DO NOTHING;
 MERGE INTO a AS q USING j AS q ON true WHEN MATCHED THEN DO NOTHING;
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE TYPE withpositive AS (a int, d positive);
+CREATE TABLE ofdomains (id int, x withpositive, pd positive[], e withpositive[]);
+INSERT INTO ofdomains (id, x.d) VALUES (1, 1);
+INSERT INTO ofdomains (id, x.d) VALUES (2, '2'), (3, 3::positive);
+INSERT INTO ofdomains (id, x.d) VALUES (4, -1);
+INSERT INTO ofdomains (id, pd[2]) VALUES (5, 2);
+INSERT INTO ofdomains (id, pd[2]) VALUES (6, 0);
+INSERT INTO ofdomains (id, e[1].d) VALUES (7, 1);
+INSERT INTO ofdomains (id, x.d) SELECT 8, 1;
+SELECT * FROM ofdomains ORDER BY id;
+SELECT 1 = ANY (ARRAY[1::positive]), 1 = ALL ('{1}'::positive[]), 2::positive = ANY (ARRAY[1::positive]), 1 < ANY (ARRAY[1, 2]::positive[]);
+SELECT id FROM ofdomains WHERE id = ANY (ARRAY[1, 2]::positive[]) ORDER BY id;

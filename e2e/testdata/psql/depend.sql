@@ -79,3 +79,11 @@ CREATE INDEX one_a ON one (a);
 CREATE INDEX one_a ON one (a);
 CREATE INDEX IF NOT EXISTS one_a ON one (a);
 DROP TABLE one, one;
+-- What the client does not want to hear of.
+SET client_min_messages = warning;
+DROP TABLE IF EXISTS not_there;
+COMMIT;
+SET client_min_messages = error;
+COMMIT;
+RESET client_min_messages;
+DROP TABLE IF EXISTS not_there;
