@@ -240,6 +240,9 @@ func functionResult(o *catalog.Object, q *boundQuery) error {
 	mismatch := func(detail string, args ...any) error {
 		return returnMismatch(o.Function).WithDetail(detail, args...)
 	}
+	if len(want) == 1 && want[0].OID.Fields() != nil && (len(q.cols) != 1 || !expr.CanCoerce(q.rel.Columns()[0].Type, want[0], expr.CastAssignment)) {
+		return rowOf(q, want[0], mismatch)
+	}
 	if len(q.cols) < len(want) {
 		return mismatch("Final statement returns too few columns.")
 	}
@@ -272,6 +275,41 @@ func functionResult(o *catalog.Object, q *boundQuery) error {
 		}
 		c.Exprs[i], c.Cols[i].Type = e, t.Storage()
 		q.rel = &c
+	}
+	return nil
+}
+
+// rowOf makes the columns of a body's query one value of a composite type.
+func rowOf(q *boundQuery, t types.Type, mismatch func(detail string, args ...any) error) error {
+	fields, cols := t.OID.Fields(), q.rel.Columns()
+	switch {
+	case len(q.cols) < len(fields):
+		return mismatch("Final statement returns too few columns.")
+	case len(q.cols) > len(fields):
+		return mismatch("Final statement returns too many columns.")
+	}
+	row, names := make([]expr.Expr, len(fields)), make([]string, len(fields))
+	for i, f := range fields {
+		e := expr.Expr(plan.RefTo(cols, i))
+		if !expr.CanCoerce(e.Type(), f.Type, expr.CastAssignment) {
+			return mismatch("Final statement returns %s instead of %s at column %d.", types.Of(e.Type().OID), types.Of(f.Type.OID), i+1)
+		}
+		e, err := expr.Coerce(e, f.Type, expr.CastAssignment, 0)
+		if err != nil {
+			return err
+		}
+		row[i], names[i] = expr.Relabeled(e, f.Type.Storage()), f.Name
+	}
+	v, err := expr.Coerce(expr.NewNamedRow(row, names), t, expr.CastExplicit, 0)
+	if err != nil {
+		return err
+	}
+	q.rel = &plan.Project{Input: q.rel, Exprs: append([]expr.Expr{v}, plan.Refs(cols)...),
+		Cols: append([]plan.Column{{Name: q.cols[0].name, Type: t}}, cols...)}
+	q.cols = []outputColumn{{name: q.cols[0].name}}
+	q.order = slices.Clone(q.order)
+	for i := range q.order {
+		q.order[i].Col++
 	}
 	return nil
 }
@@ -499,7 +537,11 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 		c.Left = filter(j.Left, tests...)
 		row = plan.WithInput(row, &c)
 	}
-	n := len(body.cols)
+	n, order := len(body.cols), body.order
+	if fields := o.Function.Returns.OID.Fields(); fields != nil && o.Function.Table == nil {
+		row, order = f.spreadValue(row, fields, order)
+		n = len(fields)
+	}
 	rel, err := f.functionColumns(o, row, n, fn)
 	if err != nil {
 		return nil, err
@@ -512,24 +554,48 @@ func (f fromBinder) userTable(fn *pg.RangeFunction, env *scope) (*fromItem, erro
 		return nil, err
 	}
 	item := &fromItem{rel: rel, entries: []*entry{e}}
-	for _, k := range body.order {
+	for _, k := range order {
 		item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(rel, k.Col), Desc: k.Desc, NullsFirst: k.NullsFirst})
 	}
 	return item, nil
+}
+
+// spreadValue replaces the first column of a relation, of a composite type, by its
+// fields, and follows an order.
+func (b *binder) spreadValue(rel plan.Rel, fields []types.Field, order []plan.SortKey) (plan.Rel, []plan.SortKey) {
+	cols := rel.Columns()
+	p := &plan.Project{Input: rel}
+	for i, f := range fields {
+		p.Exprs = append(p.Exprs, b.field(plan.RefTo(cols, 0), fields, i, 0))
+		p.Cols = append(p.Cols, plan.Column{Name: f.Name, Type: f.Type.Storage()})
+	}
+	all := plan.Refs(cols)
+	p.Exprs, p.Cols = append(p.Exprs, all[1:]...), append(p.Cols, cols[1:]...)
+	p.Exprs, p.Cols = append(p.Exprs, all[0]), append(p.Cols, cols[0]) // for an order by the value itself
+	order = slices.Clone(order)
+	for i, k := range order {
+		if order[i].Col += len(fields) - 1; k.Col == 0 {
+			order[i].Col = len(p.Exprs) - 1
+		}
+	}
+	return p, order
 }
 
 // functionFromEntry makes the entry of a function of the catalog in FROM, whose
 // result are the first n columns of rel.
 func functionFromEntry(o *catalog.Object, rel plan.Rel, n int, fn *pg.RangeFunction) (*entry, error) {
 	e := newEntry(o.Name, rel.Columns()[:n])
-	e.value = n == 1 && !rowResult(o.Function)
-	for i, t := range ResultTypes(o.Function) {
-		e.columns[i].domain = domainType(t)
+	composite := o.Function.Returns.OID.Fields() != nil && o.Function.Table == nil
+	e.value = n == 1 && !rowResult(o.Function) && !composite
+	if !composite {
+		for i, t := range ResultTypes(o.Function) {
+			e.columns[i].domain = domainType(t)
+		}
 	}
 	if err := e.rename(fn.Alias, 0); err != nil {
 		return nil, err
 	}
-	if fn.Alias != nil && len(fn.Alias.Colnames) == 0 && len(e.columns) == 1 && o.Function.Table == nil && fn.Coldeflist == nil {
+	if fn.Alias != nil && len(fn.Alias.Colnames) == 0 && len(e.columns) == 1 && o.Function.Table == nil && !composite && fn.Coldeflist == nil {
 		e.columns[0].name = fn.Alias.Aliasname
 	}
 	return e, nil
@@ -567,7 +633,7 @@ func (f fromBinder) functionColumns(o *catalog.Object, rel plan.Rel, n int, fn *
 			}
 			p.Cols[i].Name = d.GetColumnDef().Colname
 		}
-	default:
+	case o.Function.Returns.OID.Fields() == nil:
 		p.Cols[0].Name = o.Name
 	}
 	return p, nil

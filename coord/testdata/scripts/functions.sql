@@ -95,3 +95,25 @@ CREATE FUNCTION imm(i int) RETURNS int LANGUAGE sql IMMUTABLE AS 'INSERT INTO t 
 SELECT imm(70);
 CREATE FUNCTION stab(i int) RETURNS int LANGUAGE sql STABLE AS 'INSERT INTO t VALUES (i) RETURNING id';
 SELECT stab(71);
+-- A composite value from the columns of the last query.
+CREATE TYPE pair_of AS (p bigint, q text);
+CREATE FUNCTION pair1() RETURNS pair_of LANGUAGE sql AS 'SELECT 5::bigint, ''a''';
+CREATE FUNCTION pair2(n int) RETURNS SETOF pair_of LANGUAGE sql AS 'SELECT i, ''x'' || i FROM generate_series(1, n) i ORDER BY i DESC LIMIT 3';
+CREATE FUNCTION pair3() RETURNS pair_of LANGUAGE sql AS 'SELECT 5::bigint';
+CREATE FUNCTION pair4() RETURNS pair_of LANGUAGE sql AS 'SELECT 5::bigint, ''a'', 1';
+CREATE FUNCTION pair5() RETURNS pair_of LANGUAGE sql AS 'SELECT ''a''::text, ''a''';
+CREATE FUNCTION pair6() RETURNS pair_of LANGUAGE sql AS 'SELECT ROW(6, ''b'')::pair_of';
+SELECT pair1(), (pair1()).q, pair6();
+SELECT * FROM pair1();
+SELECT * FROM pair2(5);
+SELECT pair2(2);
+SELECT p + 1, q FROM pair2(4) WHERE p > 2 ORDER BY p;
+SELECT x, (x).q, x.p FROM pair2(2) x ORDER BY x.p;
+SELECT f.a, f.b FROM pair2(2) AS f(a, b) ORDER BY a;
+SELECT t.n, f.* FROM (VALUES (1), (2)) t(n), LATERAL pair2(t.n) f ORDER BY 1, 2;
+SELECT count(*) FROM pair2(3) f WHERE f IS NOT NULL;
+CREATE TYPE single AS (only_one int);
+CREATE FUNCTION single1() RETURNS single LANGUAGE sql AS 'SELECT 7';
+SELECT * FROM single1() s;
+SELECT s.only_one, (s).only_one FROM single1() s;
+SELECT single1();
