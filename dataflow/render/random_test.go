@@ -347,7 +347,14 @@ func TestRandomQueries(t *testing.T) {
 			sql := g.query()
 			rows, err := d.query(sql)
 			want, wantErr := plain.query(sql)
-			if l, lErr := looking.query(sql); code(err) != code(lErr) || !slices.Equal(sorted(rows), sorted(l)) {
+			if err == nil && wantErr != nil {
+				_, err = careful(d).query(sql)
+			}
+			l, lErr := looking.query(sql)
+			if lErr == nil && err != nil {
+				_, lErr = careful(looking).query(sql)
+			}
+			if code(err) != code(lErr) || !slices.Equal(sorted(rows), sorted(l)) {
 				t.Fatalf("-seed=%d, query %d:\n%s\nscans:   %v %v\nlookups: %v %v", s, i, sql, sorted(rows), err, sorted(l), lErr)
 			}
 			if code(err) != code(wantErr) || err == nil && !slices.Equal(sorted(rows), sorted(want)) {
@@ -365,6 +372,14 @@ func code(err error) string {
 		return ""
 	}
 	return pgerror.As(err).Code
+}
+
+// careful is d without the rules that drop what an empty input makes needless: who
+// applies them does not meet the errors of rows that nobody needs.
+func careful(d *db) *db {
+	c := d.copy()
+	c.disabled = map[string]bool{"PropagateEmpty": true, "FilterToConstant": true}
+	return c
 }
 
 // TestRandomQueriesPostgres compares random queries with PostgreSQL.
@@ -390,6 +405,9 @@ func TestRandomQueriesPostgres(t *testing.T) {
 			want, wantErr := pgRows(srv.Conn, sql)
 			srv.Exec(t, "ROLLBACK TO s")
 			rows, err := d.query(sql)
+			if err == nil && wantErr != nil {
+				_, err = careful(d).query(sql)
+			}
 			if code(err) != code(wantErr) || err == nil && !slices.Equal(sorted(rows), sorted(want)) {
 				t.Fatalf("-seed=%d, query %d:\n%s\nours:       %v %v\nPostgreSQL: %v %v", s, i, sql, sorted(rows), err, sorted(want), wantErr)
 			}
