@@ -12,6 +12,7 @@ var volatileQueries = []string{
 	"SELECT a, nextval('s') FROM t ORDER BY a DESC",
 	"SELECT a, nextval('s') FROM t ORDER BY a LIMIT 3 OFFSET 2",
 	"SELECT nextval('s') FROM generate_series(1, 1000) LIMIT 3",
+	"SELECT g FROM generate_series(1, 9) g LIMIT 9223372036854775807 OFFSET 3",
 	"SELECT k, nextval('s') FROM keyed ORDER BY k DESC LIMIT 2 OFFSET 1",
 	"SELECT a, nextval('s') AS n FROM t ORDER BY n, a LIMIT 0",
 	"WITH c AS (SELECT a FROM t) SELECT c.a, nextval('s'), (SELECT max(a) FROM c) + nextval('s') FROM c ORDER BY c.a DESC",

@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -42,6 +43,9 @@ func NewSorter(s *plan.Sort, ctx *expr.Context, width int) (*Sorter, error) {
 	limit, offset, err := limits(s.Limit, s.Offset, ctx)
 	if err != nil {
 		return nil, err
+	}
+	if limit > math.MaxInt64-offset { // more than there can be
+		limit = -1
 	}
 	return &Sorter{order: s.Order, typs: typesOf(s.Input.Columns()), limit: limit, offset: offset, width: width}, nil
 }
