@@ -158,24 +158,22 @@ func Once(value Expr, pos int, build func(v Expr) (Expr, error)) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if Any(body, func(e Expr) bool { _, is := e.(*Subquery); return is }) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "a subquery beside a volatile operand of CASE or NULLIF is not supported").
-			WithHint("Compute the operand in a subquery in FROM.").At(pos)
-	}
 	args := []Expr{value}
-	l := &Lambda{Params: []string{"x"}, Body: Rewrite(body, func(e Expr) Expr {
+	var lift func(e Expr) Expr
+	lift = func(e Expr) Expr {
 		switch c := e.(type) {
 		case *Column:
 			if c.Index == onceColumn {
 				return &Column{Index: 0, Typ: c.Typ, Name: c.Name}
 			}
-		case *OuterColumn, *Param:
+		case *OuterColumn, *Param, *Subquery: // none refers to the value
 		default:
-			return e
+			return MapChildren(e, lift)
 		}
 		args = append(args, e)
 		return &Column{Index: len(args) - 1, Typ: e.Type(), Name: "x"}
-	})}
+	}
+	l := &Lambda{Params: []string{"x"}, Body: lift(body)}
 	fn := lambdaFn("let", l, types.Of(value.Type().OID), l.Body.Type(), func(body *node, nodes int) Kernel {
 		return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 			rows := make([]uint32, n)

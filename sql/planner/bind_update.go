@@ -101,6 +101,14 @@ func (r *sharedRows) over(in plan.Rel, sets map[int]expr.Expr) plan.Rel {
 	return extend(in, r.exprs, r.cols)
 }
 
+// volatileExpr says whether an expression, or a subquery in it, is volatile.
+func volatileExpr(e expr.Expr) bool {
+	return expr.VolatilityOf(e) == expr.Volatile || expr.Any(e, func(n expr.Expr) bool {
+		s, ok := n.(*expr.Subquery)
+		return ok && volatileRel(s.Rel.(plan.Rel))
+	})
+}
+
 // volatileRel says whether a query has volatile expressions.
 func volatileRel(rel plan.Rel) bool {
 	found := false

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -13,6 +15,54 @@ type extraction struct {
 	u    *unnester
 	cur  plan.Rel
 	done map[*expr.Subquery]expr.Expr
+	lets []*plan.Let // what is read several times, see shared; without a body
+}
+
+// rel is cur with what it shares.
+func (x *extraction) rel() plan.Rel {
+	r := x.cur
+	for _, l := range slices.Backward(x.lets) {
+		r = &plan.Let{ID: l.ID, Value: l.Value, Body: r}
+	}
+	return r
+}
+
+// shared is a subquery that does not refer to cur, to be read several times but
+// computed once: it has volatile functions.
+func (x *extraction) shared(rel plan.Rel) plan.Rel {
+	value := x.u.rel(withoutSort(mapOuter(rel, 0, func(c *expr.OuterColumn, level int) expr.Expr {
+		if c.Depth <= level {
+			return c
+		}
+		return atDepth(c, c.Depth-1)
+	})))
+	l := &plan.Let{ID: x.u.newID(), Value: value}
+	x.lets = append(x.lets, l)
+	return localGet(l.ID, value)
+}
+
+// newID numbers a Let.
+func (u *unnester) newID() int {
+	if u.lastID == 0 {
+		u.lastID = lastID(u.root)
+		eachExpr(u.root, func(e expr.Expr) {
+			if s, ok := e.(*expr.Subquery); ok {
+				u.lastID = max(u.lastID, lastID(s.Rel.(plan.Rel)))
+			}
+		})
+	}
+	u.lastID++
+	return u.lastID
+}
+
+// refersToScope reports whether a subquery refers to the scope that it is in.
+func refersToScope(rel plan.Rel) bool {
+	found := false
+	mapOuter(rel, 0, func(c *expr.OuterColumn, level int) expr.Expr {
+		found = found || c.Depth == level+1
+		return c
+	})
+	return found
 }
 
 // expr replaces the subqueries of e by expressions over cur.
@@ -39,9 +89,11 @@ func (x *extraction) value(s *expr.Subquery) expr.Expr {
 	case expr.SubqueryExists:
 		return x.exists(rel)
 	case expr.SubqueryAny:
-		return x.quantified(s, true, s.Test)
+		test := x.onceARow(s.Test)
+		return x.quantified(rel, true, test, test)
 	case expr.SubqueryAll:
-		return x.quantified(s, false, &expr.Not{Arg: s.Test})
+		test := x.onceARow(s.Test)
+		return x.quantified(rel, false, test, &expr.Not{Arg: test})
 	case expr.SubqueryArray:
 		return x.array(s, rel)
 	}
@@ -89,15 +141,44 @@ func (x *extraction) exists(rel plan.Rel) expr.Expr {
 	return &expr.IsNull{Arg: c, Not: true}
 }
 
+// onceARow computes what is volatile on the left side of test, the condition of ANY
+// or ALL, as columns of cur: once for a row of it, not for each pair.
+func (x *extraction) onceARow(test expr.Expr) expr.Expr {
+	if !volatileExpr(test) {
+		return test
+	}
+	if expr.UsesColumns(test) {
+		return expr.MapChildren(test, x.onceARow)
+	}
+	e := x.expr(mapRefs(test, func(c *expr.Column) expr.Expr { return c }, func(c *expr.OuterColumn, level int) expr.Expr {
+		switch {
+		case c.Depth <= level:
+			return c
+		case c.Depth == 1:
+			return &expr.Column{Index: c.Index, Typ: c.Typ, Name: c.Name}
+		}
+		return atDepth(c, c.Depth-1)
+	}))
+	at := plan.Arity(x.cur)
+	col := plan.Column{Name: "?column?", Type: e.Type()}
+	x.cur = extend(x.cur, []expr.Expr{e}, []plan.Column{col})
+	return &expr.OuterColumn{Depth: 1, Index: at, Typ: col.Type, Name: col.Name}
+}
+
 // quantified is `test ANY (q)` or `test ALL (q)` as a value. hit is the test
 // that decides: true for ANY, false for ALL. Then comes NULL, then the rest.
 //
 //	x IN (q)  →  CASE WHEN EXISTS (q WHERE x = y) THEN true
 //	                  WHEN EXISTS (q WHERE (x = y) IS NULL) THEN NULL
 //	                  ELSE false END
-func (x *extraction) quantified(s *expr.Subquery, decided bool, hit expr.Expr) expr.Expr {
-	rel := s.Rel.(plan.Rel)
-	witnesses := x.u.nullWitnesses(s.Test, x.cur.Columns(), rel.Columns())
+func (x *extraction) quantified(rel plan.Rel, decided bool, test, hit expr.Expr) expr.Expr {
+	witnesses := x.u.nullWitnesses(test, x.cur.Columns(), rel.Columns())
+	if len(witnesses) > 0 && volatileRel(rel) {
+		if refersToScope(rel) {
+			return x.aggregated(rel, decided, hit, test)
+		}
+		rel = x.shared(rel)
+	}
 	found := x.exists(filter(rel, conjuncts([]expr.Expr{hit})...))
 	if len(witnesses) == 0 {
 		if decided {
@@ -113,6 +194,11 @@ func (x *extraction) quantified(s *expr.Subquery, decided bool, hit expr.Expr) e
 	if len(unknown) > 1 {
 		null = &expr.Logic{Args: unknown}
 	}
+	return threeValued(decided, found, null)
+}
+
+// threeValued is decided if found, else NULL if null, else the contrary.
+func threeValued(decided bool, found, null expr.Expr) expr.Expr {
 	return &expr.Case{
 		Whens: []expr.When{
 			{Cond: found, Then: boolConst(decided)},
@@ -121,6 +207,28 @@ func (x *extraction) quantified(s *expr.Subquery, decided bool, hit expr.Expr) e
 		Else: boolConst(!decided),
 		Typ:  types.Bool,
 	}
+}
+
+// aggregated is quantified for a volatile query that refers to cur, and must be
+// computed once for each of its rows: both conditions are aggregates of one pass.
+func (x *extraction) aggregated(rel plan.Rel, decided bool, hit, test expr.Expr) expr.Expr {
+	tests := []expr.Expr{hit, &expr.IsNull{Arg: test}}
+	p := &plan.Project{Input: withoutSort(rel), Exprs: tests}
+	agg := &plan.Aggregate{}
+	for i, name := range []string{"found", "unknown"} {
+		p.Cols = append(p.Cols, plan.Column{Name: name, Type: types.Bool})
+		fn, args, typ, err := expr.ResolveAggregate("bool_or", []expr.Expr{plan.RefTo(p.Cols, i)}, expr.CallOptions{})
+		if err != nil {
+			x.u.fail(err)
+			return nullConst(types.Bool)
+		}
+		agg.Aggs = append(agg.Aggs, plan.AggCall{Fn: fn, Args: args, Typ: typ})
+		agg.Cols = append(agg.Cols, plan.Column{Name: name, Type: typ})
+	}
+	agg.Input = x.u.rel(p)
+	at := plan.Arity(x.cur)
+	found := x.attach(plan.JoinInner, agg)
+	return threeValued(decided, found, plan.RefTo(x.cur.Columns(), at+1))
 }
 
 // array is ARRAY(q): the first column of q collected in its order.

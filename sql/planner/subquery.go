@@ -22,14 +22,18 @@ import (
 //	SELECT ARRAY(q)        cross join lateral (array_agg of q)
 
 // unnester removes subqueries from the expressions of a plan.
-type unnester struct{ err error }
+type unnester struct {
+	err    error
+	root   plan.Rel
+	lastID int // of Let; 0: not looked for
+}
 
 // unnest removes subqueries from the expressions of r; lateral joins remain.
 func unnest(r plan.Rel) (plan.Rel, error) {
 	if !needsUnnest(r) {
 		return r, nil
 	}
-	u := &unnester{}
+	u := &unnester{root: r}
 	out := u.rel(r)
 	return out, u.err
 }
@@ -79,13 +83,14 @@ func (u *unnester) rel(r plan.Rel) plan.Rel {
 	n := plan.Arity(in)
 	x := &extraction{u: u, cur: in}
 	out := plan.WithInput(plan.MapExprs(r, x.expr), in)
-	out = plan.WithInput(out, x.cur)
-	added := plan.Arity(x.cur) - n
+	in = x.rel()
+	out = plan.WithInput(out, in)
+	added := plan.Arity(in) - n
 	switch o := out.(type) {
 	case *plan.Window:
-		return withoutMiddle(o, &o.Cols, x.cur, n, added)
+		return withoutMiddle(o, &o.Cols, in, n, added)
 	case *plan.FlatMap:
-		return withoutMiddle(o, &o.Cols, x.cur, n, added)
+		return withoutMiddle(o, &o.Cols, in, n, added)
 	}
 	return out
 }
@@ -178,7 +183,7 @@ func (u *unnester) filter(r *plan.Filter) plan.Rel {
 			x.cur = filter(x.cur, e)
 		}
 	}
-	return firstColumns(x.cur, n)
+	return firstColumns(x.rel(), n)
 }
 
 // conjunct turns a conjunct of a WHERE that is a subquery, or its negation, into
@@ -203,16 +208,28 @@ func (u *unnester) conjunct(x *extraction, p expr.Expr) bool {
 	case s.Kind == expr.SubqueryExists:
 		x.semi(plan.JoinAnti, rel)
 	case s.Kind == expr.SubqueryAny && !negated:
-		x.semi(plan.JoinSemi, filter(rel, conjuncts([]expr.Expr{s.Test})...))
+		x.semi(plan.JoinSemi, filter(rel, conjuncts([]expr.Expr{x.onceARow(s.Test)})...))
 	case s.Kind == expr.SubqueryAll && negated:
-		x.semi(plan.JoinSemi, filter(rel, &expr.Not{Arg: s.Test}))
+		x.semi(plan.JoinSemi, filter(rel, &expr.Not{Arg: x.onceARow(s.Test)}))
 	case s.Kind == expr.SubqueryAny || s.Kind == expr.SubqueryAll:
-		hit := []expr.Expr{&expr.Not{Arg: s.Test}}
-		if s.Kind == expr.SubqueryAny {
-			hit = conjuncts([]expr.Expr{s.Test})
+		test := x.onceARow(s.Test)
+		hit := test
+		if s.Kind == expr.SubqueryAll {
+			hit = &expr.Not{Arg: test}
 		}
-		witnesses := u.nullWitnesses(s.Test, x.cur.Columns(), rel.Columns())
-		x.semi(plan.JoinAnti, filter(rel, hit...))
+		witnesses := u.nullWitnesses(test, x.cur.Columns(), rel.Columns())
+		if len(witnesses) > 0 && volatileRel(rel) {
+			if refersToScope(rel) {
+				v := x.aggregated(rel, s.Kind == expr.SubqueryAny, hit, test)
+				if negated {
+					v = &expr.Not{Arg: v}
+				}
+				x.cur = filter(x.cur, v)
+				return true
+			}
+			rel = x.shared(rel)
+		}
+		x.semi(plan.JoinAnti, filter(rel, conjuncts([]expr.Expr{hit})...))
 		for _, w := range witnesses {
 			x.semi(plan.JoinAnti, filter(rel, w...))
 		}
@@ -461,7 +478,7 @@ func (u *unnester) fullJoin(j *plan.Join, plain, rest []expr.Expr) plan.Rel {
 			return &expr.Column{Index: at, Typ: c.Typ, Name: c.Name}
 		})
 	}
-	full := &plan.Join{Kind: plan.JoinFull, Left: sides[0].cur, Right: sides[1].cur, On: on}
+	full := &plan.Join{Kind: plan.JoinFull, Left: sides[0].rel(), Right: sides[1].rel(), On: on}
 	if el == nl && er == nr {
 		return full
 	}

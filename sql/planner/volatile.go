@@ -112,17 +112,17 @@ func delayVolatile(r plan.Rel) plan.Rel {
 	switch n := r.(type) {
 	case *plan.Sort:
 		c := *n
-		if in, order, above := delayed(n.Input, n.Order); above != nil {
+		if in, _, order, above := delayed(n.Input, nil, n.Order); above != nil {
 			c.Input, c.Order, above.Input = in, order, &c
 			return above
 		}
 	case *plan.TopK:
 		c := *n
-		if len(n.Partition) > 0 || n.RowNumber {
+		if n.RowNumber {
 			return r
 		}
-		if in, order, above := delayed(n.Input, n.Order); above != nil {
-			c.Input, c.Order, above.Input = in, order, &c
+		if in, part, order, above := delayed(n.Input, n.Partition, n.Order); above != nil {
+			c.Input, c.Partition, c.Order, above.Input = in, part, order, &c
 			return above
 		}
 	}
@@ -130,16 +130,17 @@ func delayVolatile(r plan.Rel) plan.Rel {
 }
 
 // delayed splits a projection, which may be below bindings, in what has to be computed
-// before its rows are put in order, below, and the rest, above, whose input is not set yet.
-func delayed(in plan.Rel, order []plan.SortKey) (below plan.Rel, keys []plan.SortKey, above *plan.Project) {
+// before its rows are partitioned and put in order, below, and the rest, above, whose
+// input is not set yet.
+func delayed(in plan.Rel, part []int, order []plan.SortKey) (below plan.Rel, parts []int, keys []plan.SortKey, above *plan.Project) {
 	if l, ok := in.(*plan.Let); ok {
 		c := *l
-		c.Body, keys, above = delayed(l.Body, order)
-		return &c, keys, above
+		c.Body, parts, keys, above = delayed(l.Body, part, order)
+		return &c, parts, keys, above
 	}
 	p, ok := in.(*plan.Project)
 	if !ok || !volatileProject(p) {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	cols := p.Input.Columns()
 	b := &plan.Project{Input: p.Input}
@@ -156,7 +157,8 @@ func delayed(in plan.Rel, order []plan.SortKey) (below plan.Rel, keys []plan.Sor
 	at := make([]int, len(p.Exprs))
 	var later []int
 	for i, e := range p.Exprs {
-		if expr.VolatilityOf(e) == expr.Volatile && !slices.ContainsFunc(order, func(k plan.SortKey) bool { return k.Col == i }) {
+		if expr.VolatilityOf(e) == expr.Volatile && !slices.Contains(part, i) &&
+			!slices.ContainsFunc(order, func(k plan.SortKey) bool { return k.Col == i }) {
 			later = append(later, i)
 			continue
 		}
@@ -164,14 +166,17 @@ func delayed(in plan.Rel, order []plan.SortKey) (below plan.Rel, keys []plan.Sor
 		above.Exprs[i] = plan.RefTo(b.Cols, at[i])
 	}
 	if later == nil {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	for _, i := range later {
 		above.Exprs[i] = expr.Remap(p.Exprs[i], func(c int) int { return add(plan.RefTo(cols, c), cols[c]) })
 	}
-	keys = slices.Clone(order)
+	parts, keys = slices.Clone(part), slices.Clone(order)
+	for i := range parts {
+		parts[i] = at[parts[i]]
+	}
 	for i := range keys {
 		keys[i].Col = at[keys[i].Col]
 	}
-	return b, keys, above
+	return b, parts, keys, above
 }
