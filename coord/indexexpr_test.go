@@ -31,6 +31,9 @@ func TestIndexExpressions(t *testing.T) {
 		"INSERT INTO t SELECT i, i % 50, i % 7, 'Name ' || i % 100, i / 4.0, i % 3 = 0 FROM generate_series(1, 3000) i",
 		"CREATE INDEX ON t (lower(c))",
 		"CREATE INDEX sums ON t (a, (a + b))",
+		"CREATE TABLE u (id int PRIMARY KEY, d text, e int)",
+		"INSERT INTO u SELECT id, c, a FROM t",
+		"CREATE INDEX plain ON u (d)",
 		"CREATE INDEX part ON t (b) WHERE a > 10 AND ok",
 		"CREATE INDEX ON t ((a * 2)) WHERE c IS NOT NULL",
 		"CREATE INDEX ON t ((a * 2), abs(b), (a * 3), upper(c))",
@@ -58,6 +61,10 @@ func TestIndexExpressions(t *testing.T) {
 		{"SELECT id FROM t WHERE a * 2 = 10", "t_expr_abs_expr1_upper_idx"},
 		{"SELECT id FROM t WHERE abs(b) = 1 AND a * 3 = 9 AND upper(c) = 'NAME 3' AND a * 2 = 6", "t_expr_abs_expr1_upper_idx"},
 		{"SELECT id FROM t WHERE upper(c) = 'NAME 7'", ""},
+		{"SELECT x.v, u.id FROM (VALUES ('Name 3'), (NULL), ('Name 7'), ('Name 3')) x(v) JOIN u ON u.d = x.v", "plain"},
+		{"SELECT x.v, u.id FROM (VALUES ('Name 3'), (NULL), ('No')) x(v) LEFT JOIN u ON u.d = x.v AND u.e > 3", "plain"},
+		{"SELECT x.v FROM (VALUES ('Name 3'), (NULL), ('No'), ('No')) x(v) WHERE NOT EXISTS (SELECT FROM u WHERE u.d = x.v)", "plain"},
+		{"SELECT x.id, y.id FROM u x JOIN u y ON x.d = y.d WHERE x.id IN (30, 31)", "plain"},
 	}
 	check := func() {
 		t.Helper()

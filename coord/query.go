@@ -324,18 +324,11 @@ func (s *Session) asOf(ctx context.Context, p *prepared, f func() error) error {
 func readIDs(rels []plan.Rel) []plan.ObjectID {
 	var ids []plan.ObjectID
 	for _, rel := range rels {
-		plan.Walk(rel, func(r plan.Rel) bool {
-			if g, ok := r.(*plan.Get); ok && !planner.Transient(g.ID) {
-				id := g.ID
-				if g.Lookup != nil {
-					id = g.Lookup.Index
-				}
-				if !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
+		for _, id := range plan.ReadIDs(rel) {
+			if !planner.Transient(id) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
 			}
-			return true
-		})
+		}
 	}
 	return ids
 }

@@ -83,6 +83,8 @@ func (b *binder) figureName(node *pg.Node) (string, int) {
 		}
 	case *pg.Node_XmlSerialize:
 		return "xmlserialize", 2
+	case *pg.Node_MergeSupportFunc:
+		return "merge_action", 2
 	default:
 		if name, _ := jsonName(node); name != "" {
 			return name, 2

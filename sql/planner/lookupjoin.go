@@ -91,7 +91,7 @@ func (o *optimizer) joinLookup(j *plan.Join) *plan.JoinLookup {
 	}
 	var best *plan.JoinLookup
 	for _, ix := range o.opts.Indexes(get.ID) {
-		if ix.ID != get.ID && !o.opts.IndexJoins || len(ix.Key) == 0 || len(ix.Preds) > 0 || ix.Useless != "" || ix.Unequal {
+		if len(ix.Key) == 0 || len(ix.Preds) > 0 || ix.Useless != "" || ix.Unequal {
 			continue
 		}
 		l := &plan.JoinLookup{Index: ix.ID, Key: ix.Key, Unique: ix.Unique}

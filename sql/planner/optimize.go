@@ -32,9 +32,6 @@ type Options struct {
 	// answer: unknown. Plans depend on it: what is maintained keeps its state
 	// over a restart only if it is planned again with the same estimates.
 	Rows func(id plan.ObjectID) float64
-	// IndexJoins allows joins to look up by indexes, and not only by the own
-	// keys of collections: the caller opens all that plan.ReadIDs lists.
-	IndexJoins bool
 	// Disabled names rules that must not be applied (for tests).
 	Disabled map[string]bool
 	// Fired, if not nil, is called with the name of each rule that changed the plan.

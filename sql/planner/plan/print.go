@@ -254,6 +254,12 @@ func describeJoin(r *Join, subs *subqueries) string {
 	}
 	if r.Lookup != nil {
 		s += " lookup"
+		Walk(r.Right, func(n Rel) bool {
+			if g, ok := n.(*Get); ok && g.ID != r.Lookup.Index {
+				s += fmt.Sprintf(" index=%d", r.Lookup.Index)
+			}
+			return true
+		})
 	}
 	if r.Delta != nil {
 		s += " delta (" + describePaths(r.Delta) + ")"
