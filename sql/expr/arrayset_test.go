@@ -20,6 +20,18 @@ func TestOwnFunctions(t *testing.T) {
 		args []arg
 		want string
 	}{
+		{"inet_aton", []arg{{types.Text, "10.0.5.9"}}, "167773449"},
+		{"inet_aton", []arg{{types.Text, "10.0.5"}}, "22P02"},
+		{"inet_aton", []arg{{types.Text, "::1"}}, "22P02"},
+		{"inet_ntoa", []arg{{types.Int8, "4294967295"}}, "255.255.255.255"},
+		{"inet_ntoa", []arg{{types.Int8, "4294967296"}}, "22003"},
+		{"url_encode", []arg{{types.Text, "a b&ü/~"}}, "a%20b%26%C3%BC%2F~"},
+		{"url_decode", []arg{{types.Text, "a%20b%26%c3%BC%2F~+"}}, "a b&ü/~+"},
+		{"url_decode", []arg{{types.Text, "%4"}}, "22P02"},
+		{"url_decode", []arg{{types.Text, "%ff"}}, "22021"},
+		{"url_decode", []arg{{types.Text, "a%00"}}, "22021"},
+		{"secure_compare", []arg{{types.Text, "ab"}, {types.Text, "ab"}}, "t"},
+		{"secure_compare", []arg{{types.Text, "ab"}, {types.Text, "abc"}}, "f"},
 		{"array_sort", []arg{{ints, "{3,NULL,1,2}"}}, "{1,2,3,NULL}"},
 		{"array_sort", []arg{{ints, "{3,NULL,1,2}"}, {types.Bool, "t"}}, "{NULL,3,2,1}"},
 		{"array_sort", []arg{{ints, "{3,NULL,1,2}"}, {types.Bool, "t"}, {types.Bool, "f"}}, "{3,2,1,NULL}"},

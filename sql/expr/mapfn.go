@@ -503,7 +503,7 @@ func NewMapFilter(m Expr, l *Lambda, captured []Expr, pos int) (Expr, error) {
 func registerMaps() {
 	any, arr := types.Of(types.OIDAny), types.Of(types.OIDAnyArray)
 	for name, args := range map[string][]types.Type{
-		"map_from_key_values": {arr, arr}, "map_from_entries": {arr}, "map_keys": {any}, "map_values": {any}, "map_entries": {any},
+		"map_from_key_values": {arr, arr}, "map_from_entries": {arr}, "map_build": {arr}, "map_keys": {any}, "map_values": {any}, "map_entries": {any},
 		"map_access": {any, any}, "map_contains": {any, any}, "map_length": {any}, "map_cat": {any, any}, "map_insert": {any, any, any},
 		"map_delete": {any, any}, "jsonb_populate_map": {any, types.JSONB},
 	} {
@@ -516,7 +516,7 @@ func registerMaps() {
 func init() {
 	registerMaps()
 	mapFuncs = map[string]func(name string, args []Expr, pos int) (Expr, error){
-		"map_from_key_values": mapFromArrays, "map_from_entries": mapFromEntries,
+		"map_from_key_values": mapFromArrays, "map_from_entries": mapFromEntries, "map_build": mapFromEntries,
 		"map_keys": mapPart, "map_values": mapPart, "map_entries": mapPart,
 		"map_access": mapAccess, "map_contains": mapContains, "map_length": mapLength,
 		"map_cat": mapCat, "map_insert": mapInsert, "map_delete": mapDelete, "jsonb_populate_map": mapPopulate,

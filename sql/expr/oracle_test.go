@@ -409,7 +409,7 @@ var ownFunctions = func() map[string]bool {
 		array_is_intersect array_is_overlap array_join array_max array_min array_overlaps array_reverse array_sort array_sum array_union
 		coth row_id crc32 crc32c gamma lgamma map_from_key_values map_from_entries map_keys map_values map_entries map_access map_contains
 		map_length map_cat map_insert map_delete jsonb_populate_map constant_time_eq decrypt decrypt_iv digest encrypt encrypt_iv hmac sha1 kafka_murmur2 seahash uuid_generate_v5 list_append list_prepend
-		list_cat list_remove list_n_layers list_length try_parse_monotonic_iso8601_timestamp`) {
+		list_cat list_remove list_n_layers list_length try_parse_monotonic_iso8601_timestamp inet_aton inet_ntoa url_encode url_decode secure_compare map_build`) {
 		out[name] = true
 	}
 	return out

@@ -4,6 +4,11 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"hash/crc32"
+	"math"
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
@@ -11,7 +16,7 @@ import (
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// Functions that Materialize has and PostgreSQL has not.
+// Functions that Materialize or RisingWave have and PostgreSQL has not.
 
 // hopping is date_bin_hopping(hop, width, ts, origin): the starts of all windows
 // of a width, one every hop, that ts is in.
@@ -129,8 +134,63 @@ func isoTimestamp(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error 
 	return nil
 }
 
+// inetAton is inet_aton: an IPv4 address as a number.
+func inetAton(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+	addr, err := netip.ParseAddr(string(a.Bytes(0, i)))
+	if err != nil || !addr.Is4() {
+		return pgerror.New(pgerror.InvalidTextRepresentation, "invalid IPv4 address: %q", a.Bytes(0, i))
+	}
+	b := addr.As4()
+	out.Int64(int64(binary.BigEndian.Uint32(b[:])))
+	return nil
+}
+
+// inetNtoa is inet_ntoa: the IPv4 address that a number is.
+func inetNtoa(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+	v := a.Int64(0, i)
+	if v < 0 || v > math.MaxUint32 {
+		return pgerror.New(pgerror.NumericValueOutOfRange, "IPv4 address out of range: %d", v)
+	}
+	out.Extend(func(dst []byte) []byte {
+		return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}).AppendTo(dst)
+	})
+	return nil
+}
+
+// urlEncode is url_encode: all bytes but those that RFC 3986 calls unreserved as %XX.
+func urlEncode(dst, b []byte) []byte {
+	const digits = "0123456789ABCDEF"
+	for _, c := range b {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.', c == '~':
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return dst
+}
+
+// urlDecode is url_decode: %XX is a byte, all else stands for itself.
+func urlDecode(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+	s, err := url.PathUnescape(string(a.Bytes(0, i)))
+	if err != nil {
+		return pgerror.New(pgerror.InvalidTextRepresentation, "invalid percent-encoding in %q", a.Bytes(0, i))
+	}
+	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+		return pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\" in %q", a.Bytes(0, i))
+	}
+	out.Extend(func(dst []byte) []byte { return append(dst, s...) })
+	return nil
+}
+
 func init() {
 	type ts = []types.Type
+	rowFn("inet_aton", types.Int8, inetAton, types.Text)
+	rowFn("inet_ntoa", types.Text, inetNtoa, types.Int8)
+	totalFn("url_encode", types.Text, bytesAppend(urlEncode), types.Text)
+	rowFn("url_decode", types.Text, urlDecode, types.Text)
+	totalFn("secure_compare", types.Bool, bytes2Fixed(func(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }), types.Text, types.Text)
 	text, bytea := types.Text, types.Bytea
 	for _, t := range []types.Type{types.Timestamp, types.TimestampTZ} {
 		for _, args := range []ts{{types.Interval, types.Interval, t}, {types.Interval, types.Interval, t, t}} {
