@@ -188,8 +188,9 @@ func (r *reader) give(id plan.ObjectID, rows *columnar.Batch) {
 }
 
 // openReader takes snapshots of the objects that rels read. write says that
-// the read is for a write: it sees what is applied though not yet durable, and
-// may not be told to the client before its own commit.
+// the read is for a write: unless its transaction has fixed an epoch, it sees what
+// is applied though not yet durable, and may not be told to the client before its
+// own commit.
 func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) (_ *reader, err error) {
 	ids := readIDs(rels)
 	// The first read of a transaction that sees one epoch throughout pins it
@@ -217,7 +218,7 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 			return nil, err
 		}
 		if next = s.c.passedOver(ids, e); next != 0 {
-			if s.tx != nil && s.tx.pinned != 0 && !write {
+			if s.tx != nil && s.tx.pinned != 0 {
 				return nil, pgerror.New(pgerror.SerializationFailure, "could not serialize access: a view has never been at the transaction's snapshot").
 					WithHint("Run the transaction again.")
 			}
@@ -233,6 +234,9 @@ func (s *Session) openReader(ctx context.Context, write bool, rels ...plan.Rel) 
 			if s.tx != nil && s.tx.repeat() && s.tx.explicit && s.tx.pinned == 0 {
 				s.tx.pinned = e
 				s.c.pins.set(s.tx, e)
+			}
+			if s.tx != nil {
+				s.tx.noteReads(ids, e)
 			}
 			return r, nil
 		}
@@ -268,7 +272,7 @@ const maxPinTries = 100
 // chooseEpoch is the epoch of a read: the newest durable one, and not before
 // the collections have got their content.
 func (s *Session) chooseEpoch(ctx context.Context, ids []plan.ObjectID, write bool) (dataflow.Epoch, error) {
-	if s.tx != nil && s.tx.pinned != 0 && !write {
+	if s.tx != nil && s.tx.pinned != 0 {
 		for _, id := range ids {
 			if coll := s.c.collection(id); coll != nil && dataflow.Epoch(coll.readyAt.Load()) > s.tx.pinned {
 				return 0, pgerror.New(pgerror.SerializationFailure, "could not serialize access: a relation has got another form since the transaction's snapshot").

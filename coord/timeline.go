@@ -29,6 +29,8 @@ type request struct {
 	rows   int
 	bytes  int64
 	commit bool // of a transaction, not of a source
+	// reads are the tables that must not have changed since an epoch each.
+	reads map[plan.ObjectID]dataflow.Epoch
 	// atEpoch runs in the timeline when the epoch is cut, after the record was
 	// accepted by the log and before its changes are applied: it creates the
 	// collections that a catalog change needs.
@@ -155,7 +157,7 @@ func (t *timeline) gather(first *request) []*request {
 
 // epoch logs and applies requests as one epoch.
 func (t *timeline) epoch(reqs []*request) {
-	reqs = slices.DeleteFunc(reqs, t.outdated)
+	reqs = t.valid(reqs)
 	rec := merge(reqs)
 	if rec.empty() {
 		for _, r := range reqs {
@@ -193,6 +195,23 @@ func (t *timeline) epoch(reqs []*request) {
 	}
 	t.finish(e, reqs, rec)
 	step()
+}
+
+// valid refuses commits that must not enter, and gives the other requests.
+func (t *timeline) valid(reqs []*request) []*request {
+	var written map[plan.ObjectID]bool // if some request asks
+	if slices.ContainsFunc(reqs, func(r *request) bool { return len(r.reads) > 0 }) {
+		written = map[plan.ObjectID]bool{}
+	}
+	return slices.DeleteFunc(reqs, func(r *request) bool {
+		if t.outdated(r) || t.overtaken(r, written) {
+			return true
+		}
+		for i := 0; written != nil && i < len(r.changes); i++ {
+			written[r.changes[i].id] = true
+		}
+		return false
+	})
 }
 
 // outdated refuses a commit whose rows do not fit their tables, which have

@@ -30,6 +30,8 @@ type txn struct {
 	saves  []savepoint
 	// written are the tables of the writes, and maybe of such as were taken back.
 	written map[plan.ObjectID]bool
+	// reads are what a serializable transaction has read, by the epochs.
+	reads map[plan.ObjectID]dataflow.Epoch
 	// keyed finds the writes by keys.
 	keyed map[pendingKey]*pendingIndex
 	// constraints is what SET CONSTRAINTS says, by name ("" for all): deferred or
@@ -197,6 +199,7 @@ func (s *Session) enter(ctx context.Context, tx *txn) error {
 		}
 		s.c.enterSequences(r, tx.ddl)
 	}
+	r.reads = tx.tablesRead(cat)
 	r.measure()
 	// The locks are given up when the order of commits is fixed; later writers
 	// see these changes, and are acknowledged after them.
