@@ -116,7 +116,8 @@ type keyPart struct {
 	at   int
 }
 
-// eachKey evaluates the keys of a lookup. Those that have a NULL are left out. ok is
+// eachKey evaluates the keys of a lookup. Those that have a NULL, where it is not
+// looked for, are left out. ok is
 // false if a value fails, or f does not go on.
 func (r *reader) eachKey(l *plan.Lookup, f func(key []keyPart) bool) (ok bool) {
 	for _, es := range l.Values {
@@ -127,7 +128,8 @@ func (r *reader) eachKey(l *plan.Lookup, f func(key []keyPart) bool) (ok bool) {
 			if parts[i].vals, err = r.keyValues(e); err != nil {
 				return false
 			}
-			none = none || parts[i].vals.Len() == 0 || parts[i].vals.Null(0)
+			_, safe := expr.NullSafeValue(e)
+			none = none || parts[i].vals.Len() == 0 || parts[i].vals.Null(0) && !safe
 		}
 		for more := !none; more; {
 			if !f(parts) {
@@ -150,6 +152,9 @@ func (r *reader) eachKey(l *plan.Lookup, f func(key []keyPart) bool) (ok bool) {
 func (r *reader) keyValues(e expr.Expr) (*columnar.Vec, error) {
 	if _, ok := expr.AnyArray(e); ok {
 		return expr.AnyValues(e, r.ctx)
+	}
+	if v, ok := expr.NullSafeValue(e); ok {
+		e = v
 	}
 	c, err := expr.EvalConst(e, r.ctx)
 	if err != nil {

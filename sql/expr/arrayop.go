@@ -68,6 +68,22 @@ func AnyArray(e Expr) (array Expr, ok bool) {
 	return c.Args[0], true
 }
 
+// nullSafe is the function of NullSafe; it is not evaluated.
+var nullSafe = &Function{Name: "SAME", Internal: true, Volatility: Stable}
+
+// NullSafe stands, among the values that are looked up in a key, for a value that may
+// be NULL, and then finds NULLs: e IS NOT DISTINCT FROM v, e IS NULL.
+func NullSafe(v Expr) Expr { return &Call{Fn: nullSafe, Args: []Expr{v}, Typ: v.Type()} }
+
+// NullSafeValue is the value of NullSafe.
+func NullSafeValue(e Expr) (v Expr, ok bool) {
+	c, ok := e.(*Call)
+	if !ok || c.Fn != nullSafe {
+		return nil, false
+	}
+	return c.Args[0], true
+}
+
 // AnyValues are the values that e, made by AnyOf, stands for: those of the array's
 // elements that a key of e's type can have.
 func AnyValues(e Expr, ctx *Context) (*columnar.Vec, error) {

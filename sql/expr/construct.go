@@ -325,6 +325,15 @@ func NewDistinct(l, r Expr, not bool, pos int) (Expr, error) {
 	return out, nil
 }
 
+// IsDistinct gives the two sides of `l IS DISTINCT FROM r`.
+func IsDistinct(e Expr) (l, r Expr, ok bool) {
+	c, ok := e.(*Call)
+	if !ok || c.Fn.Name != distinctName {
+		return nil, nil, false
+	}
+	return c.Args[0], c.Args[1], true
+}
+
 func isUnknownNull(e Expr) bool { return e.Type().OID == types.OIDUnknown && IsNullConst(e) }
 
 // NewArrayOp makes `left op ANY|ALL (array)`.

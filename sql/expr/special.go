@@ -27,12 +27,14 @@ func boolTest(name string, want, not bool) *Function {
 	}
 }
 
+const distinctName = "IS DISTINCT FROM"
+
 // distinctFunc is IS DISTINCT FROM over the equality operator eq.
 func distinctFunc(eq *Function, args []Expr) *Function {
 	l, r := args[0].Type().OID, args[1].Type().OID
 	return makeOnce(fnKey("distinct", l, r), func() *Function {
 		return &Function{
-			Name: "IS DISTINCT FROM", Operator: true, Args: []types.Type{types.Of(l), types.Of(r)}, Ret: types.Bool,
+			Name: distinctName, Operator: true, Args: []types.Type{types.Of(l), types.Of(r)}, Ret: types.Bool,
 			Total: eq.Total, Volatility: eq.Volatility, Consts: eq.Consts,
 			Bind: func(c *Call) (Kernel, error) {
 				kernel, call, err := bindWith(eq, c)

@@ -42,6 +42,8 @@ func withExprs(ix Index, g *plan.Get, preds []expr.Expr, fixed map[int][]expr.Ex
 				}
 			} else if arg, some := oneOf(p); arg != nil && is(arg) {
 				vals = some
+			} else if arg, v := nullSafe(p); arg != nil && is(arg) && fixed[-1-i] == nil {
+				vals = []expr.Expr{v}
 			}
 			keys := make([]expr.Expr, 0, len(vals))
 			for _, v := range vals {

@@ -131,7 +131,22 @@ func better(a, b *plan.Lookup) bool {
 	if a.Unique != b.Unique {
 		return a.Unique
 	}
+	if n := nullKeys(a) - nullKeys(b); n != 0 {
+		return n < 0
+	}
 	return len(a.Key) > len(b.Key)
+}
+
+// nullKeys counts the columns of the key of which NULLs are looked up: that may be
+// most rows.
+func nullKeys(l *plan.Lookup) int {
+	n := 0
+	for _, v := range l.Values[0] {
+		if _, ok := expr.NullSafeValue(v); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // fixedValues are, by column of the collection, the values that preds allow.
@@ -165,6 +180,13 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 			add(arg, vals)
 		}
 	}
+	for _, p := range preds {
+		if arg, v := nullSafe(p); arg != nil {
+			if c, ok := expr.StripRelabel(arg).(*expr.Column); ok && fixed[g.Source(c.Index)] == nil {
+				add(arg, []expr.Expr{v})
+			}
+		}
+	}
 	for range preds { // what is equated to a column has its values
 		changed := false
 		for _, p := range preds {
@@ -189,6 +211,36 @@ func fixedValues(g *plan.Get, preds []expr.Expr) map[int][]expr.Expr {
 		}
 	}
 	return fixed
+}
+
+// nullSafe takes a condition apart that an expression is NULL, or not distinct from
+// a value.
+func nullSafe(p expr.Expr) (arg, v expr.Expr) {
+	if n, ok := p.(*expr.IsNull); ok && !n.Not {
+		if t := n.Arg.Type().OID; t == types.OIDRecord || t.Fields() != nil {
+			return nil, nil // rows of NULLs are NULL, too
+		}
+		return n.Arg, expr.NullSafe(nullConst(n.Arg.Type()))
+	}
+	l, r, ok := plan.IsSame(p)
+	if n, not := p.(*expr.Not); not && !ok {
+		if l, r, ok = expr.IsDistinct(n.Arg); ok {
+			eq, err := expr.NewOp("=", l, r, 0)
+			if err != nil {
+				return nil, nil
+			}
+			l, r, ok = plan.IsEquality(eq)
+		}
+	}
+	if ok {
+		if isFixed(l) {
+			l, r = r, l
+		}
+		if isFixed(r) {
+			return l, expr.NullSafe(r)
+		}
+	}
+	return nil, nil
 }
 
 // oneOf takes a condition apart that an expression is one of some values.
@@ -228,6 +280,15 @@ func keyValue(v expr.Expr, t types.Type) expr.Expr {
 			return nil
 		}
 		return expr.AnyOf(array, t)
+	}
+	if v, ok := expr.NullSafeValue(v); ok {
+		if c, ok := v.(*expr.Const); ok && c.Val.Null(0) {
+			return expr.NullSafe(nullConst(t))
+		}
+		if v = keyValue(v, t); v == nil {
+			return nil
+		}
+		return expr.NullSafe(v)
 	}
 	switch v := v.(type) {
 	case *expr.Param:

@@ -67,7 +67,7 @@ func swapSides(j *plan.Join) *plan.Join {
 // joinLookup is how j can look up its right side, nil if it cannot or should not.
 func (o *optimizer) joinLookup(j *plan.Join) *plan.JoinLookup {
 	get, at := chainOf(j.Right)
-	if get == nil || get.Lookup != nil || o.opts.Rows(get.ID) < scanRows || !o.small(j.Left) || readsLocal(j.Left) {
+	if get == nil || !worseThanKeys(get.Lookup) || o.opts.Rows(get.ID) < scanRows || !o.small(j.Left) || readsLocal(j.Left) {
 		return nil
 	}
 	nl := plan.Arity(j.Left)
@@ -105,6 +105,12 @@ func (o *optimizer) joinLookup(j *plan.Join) *plan.JoinLookup {
 		}
 	}
 	return best
+}
+
+// worseThanKeys says whether what a read looks up may be so much that the keys of a
+// join are better: nothing, or half a range.
+func worseThanKeys(l *plan.Lookup) bool {
+	return l == nil || l.Ordered && !l.First && len(l.Values[0]) == 0 && (l.Lower == nil || l.Upper == nil)
 }
 
 // widened is e as a value of an integer or other type, nil if that could lose
