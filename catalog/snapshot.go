@@ -148,10 +148,15 @@ func (s *Snapshot) Apply(changes ...Change) *Snapshot {
 func (s *Snapshot) uses(o *Object) []plan.ObjectID {
 	ids := o.Deps
 	add := func(t types.OID) {
-		if e := t.Elem(); e != 0 {
+		if e := t.Elem(); e != 0 && !t.IsRow() {
 			t = e
 		}
-		if t >= types.FirstUser {
+		if rel := t.Relation(); rel != 0 {
+			// the relation may come later, when a catalog is read
+			if id := plan.ObjectID(rel - uint32(types.FirstUser)); id != o.ID && !slices.Contains(ids, id) {
+				ids = append(slices.Clip(ids), id)
+			}
+		} else if t >= types.FirstUser {
 			if d := s.types[t]; d != nil && d.ID != o.ID && !slices.Contains(ids, d.ID) {
 				ids = append(slices.Clip(ids), d.ID)
 			}
@@ -180,6 +185,9 @@ func (s *Snapshot) uses(o *Object) []plan.ObjectID {
 }
 
 func (s *Snapshot) insert(o *Object) {
+	if o.RowType() != 0 {
+		o.define()
+	}
 	if o.Def != nil {
 		o.define()
 		for _, t := range types.UserDefined(types.OID(o.OID)) {
@@ -287,14 +295,44 @@ func (s *Snapshot) objectsOf(ids []plan.ObjectID) []*Object {
 	return out
 }
 
-// define makes a type known to package types.
-func (o *Object) define() { types.Define(types.OID(o.OID), o.Schema, o.Name, o.Def) }
+// define makes a type, or that of a relation's rows, known to package types.
+func (o *Object) define() {
+	if o.Def != nil {
+		types.Define(types.OID(o.OID), o.Schema, o.Name, o.Def)
+		return
+	}
+	fields := make([]types.Field, 0, len(o.Columns))
+	for i := range o.Columns {
+		if c := &o.Columns[i]; !c.Hidden {
+			fields = append(fields, types.Field{Name: c.Name, Type: c.Type})
+		}
+	}
+	types.DefineRow(o.OID, o.Schema, o.Name, fields)
+}
+
+// RowType is the type of a relation's rows, 0 for what has none.
+func (o *Object) RowType() types.OID {
+	switch o.Kind {
+	case KindTable, KindSource, KindView, KindMaterializedView:
+		return types.RowOf(o.OID)
+	}
+	return 0
+}
+
+// OfType reports whether t is the type that the object is, or that of its rows, or
+// one made with it: of its arrays, its multirange.
+func (o *Object) OfType(t types.OID) bool {
+	if r := o.RowType(); r != 0 {
+		return t == r || t == r.Array()
+	}
+	return o.Def != nil && slices.ContainsFunc(types.UserDefined(types.OID(o.OID)), func(i *types.Info) bool { return i.OID == t })
+}
 
 // DefineTypes makes the types known as they are in this version: after a
 // transaction that changed them was given up.
 func (s *Snapshot) DefineTypes() {
 	for _, o := range s.Objects() {
-		if o.Def != nil {
+		if o.Def != nil || o.RowType() != 0 {
 			o.define()
 		}
 	}

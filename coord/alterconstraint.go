@@ -7,9 +7,11 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
 // addConstraint runs ADD CONSTRAINT.
@@ -303,3 +305,14 @@ func (s *Session) renameViewColumn(d *ddlState, a *parser.AlterCmd, o, c *catalo
 	}
 	return nil
 }
+
+// planColumns are a relation's columns as a plan has them.
+func planColumns(o *catalog.Object) []plan.Column {
+	out := make([]plan.Column, len(o.Columns))
+	for i, c := range o.Columns {
+		out[i] = plan.Column{Name: c.Name, Type: c.Type.Storage(), NotNull: c.NotNull}
+	}
+	return out
+}
+
+func nullConst(c catalog.Column) expr.Expr { return expr.NullConst(c.Type) }

@@ -378,7 +378,18 @@ func (t *tableAlter) addColumn() error {
 	if err != nil {
 		return err
 	}
+	if err := notWithinItself(t.old, col.Type); err != nil {
+		return err
+	}
+	if !expr.IsNullConst(expr.StripRelabel(val)) {
+		if err := rowTypeUsed(t.d.cat, t.old); err != nil {
+			return err
+		}
+	}
 	if err := t.rewrite(append(plan.Refs(planColumns(t.old)), val)); err != nil {
+		return err
+	}
+	if err := t.reshapeRows(); err != nil {
 		return err
 	}
 	return t.verifyNew()
@@ -427,7 +438,10 @@ func (t *tableAlter) removeColumns(gone []int) error {
 			outs = append(outs, e)
 		}
 	}
-	return t.rewrite(outs)
+	if err := t.rewrite(outs); err != nil {
+		return err
+	}
+	return t.reshapeRows()
 }
 
 // generatedFrom are the generated columns that use a column.
@@ -562,6 +576,12 @@ func (t *tableAlter) retype() error {
 	c := &t.o.Columns[t.col]
 	typ, err := planner.ResolveType(t.s.bindContext(nil), t.text, t.a.Type)
 	if err != nil {
+		return err
+	}
+	if err := notWithinItself(t.old, typ); err != nil {
+		return err
+	}
+	if err := rowTypeUsed(t.d.cat, t.old); err != nil {
 		return err
 	}
 	views, err := t.viewsOn(t.col)
@@ -776,14 +796,3 @@ func (t *tableAlter) rewriteRows(f func(columnar.Batch) (columnar.Batch, error))
 	}
 	return nil
 }
-
-// planColumns are a relation's columns as a plan has them.
-func planColumns(o *catalog.Object) []plan.Column {
-	out := make([]plan.Column, len(o.Columns))
-	for i, c := range o.Columns {
-		out[i] = plan.Column{Name: c.Name, Type: c.Type.Storage(), NotNull: c.NotNull}
-	}
-	return out
-}
-
-func nullConst(c catalog.Column) expr.Expr { return expr.NullConst(c.Type) }

@@ -370,6 +370,9 @@ func (s *Session) alterComposite(d *ddlState, p *prepared, n *pg.AlterTableStmt,
 				if attribute(o, def.Colname) >= 0 {
 					return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" of relation \"%s\" already exists", def.Colname, o.Name)
 				}
+				if err := notWithinItself(o, t); err != nil {
+					return err
+				}
 				o.Def.Fields = append(o.Def.Fields, types.Field{Name: def.Colname, Type: t})
 				from = append(from, -1)
 			case pg.AlterTableType_AT_DropColumn:
@@ -393,10 +396,11 @@ func (s *Session) alterComposite(d *ddlState, p *prepared, n *pg.AlterTableStmt,
 				if err != nil {
 					return err
 				}
-				if is, within, by := columnsOfType(d.cat, o); len(is) > 0 {
+				if is := columnsContaining(d.cat, o); len(is) > 0 {
 					return typeUsedBy(o, &is[0])
-				} else if within != nil {
-					return typeUsedBy(by, within)
+				}
+				if err := notWithinItself(o, t); err != nil {
+					return err
 				}
 				o.Def.Fields[at].Type = t
 			}
@@ -424,47 +428,14 @@ func (s *Session) removeAttributes(d *ddlState, o *catalog.Object, gone []int) e
 // tables have are written anew, each attribute from where it was (-1: NULL). The
 // views that use an attribute that is gone go with it, if cascade says so.
 func (s *Session) reshape(d *ddlState, o *catalog.Object, from []int, cascade bool, w pgwire.ResultWriter) error {
-	cols, within, by := columnsOfType(d.cat, o)
-	if within != nil {
-		return typeUsedBy(by, within)
-	}
-	type change struct {
-		t    *tableAlter
-		outs []expr.Expr
-	}
-	byTable := map[*catalog.Object][]int{}
-	var tables []*catalog.Object
-	for _, c := range cols {
-		if byTable[c.table] == nil {
-			tables = append(tables, c.table)
-		}
-		byTable[c.table] = append(byTable[c.table], c.col)
-	}
-	var changes []change
-	for _, t := range tables {
-		c := change{t: &tableAlter{newTable: newTable{s: s, d: d, o: t.Clone()}, ctx: s.ctx, old: t}}
-		if err := s.lockAlter(s.ctx, t); err != nil {
-			return err
-		}
-		for i, col := range planColumns(t) {
-			var e expr.Expr = &expr.Column{Index: i, Typ: col.Type.Storage(), Name: col.Name}
-			if slices.Contains(byTable[t], i) {
-				e = reshaped(e, o, from)
-			}
-			c.outs = append(c.outs, e)
-		}
-		changes = append(changes, c)
-	}
 	was := d.cat.ByID(o.ID)
 	d.apply(catalog.Change{Put: o})
 	if err := s.reshapedViews(d, was, o, cascade, w); err != nil {
 		d.apply(catalog.Change{Put: was})
 		return err
 	}
-	for _, c := range changes {
-		if err := c.t.rewrite(c.outs); err != nil {
-			return err
-		}
+	if err := s.reshapeValues(d, o, &types.Reshape{Type: types.OID(o.OID), From: from, Fields: o.Def.Fields}); err != nil {
+		return err
 	}
 	s.rebuildViews(d, o.ID)
 	return nil
@@ -540,19 +511,4 @@ func (s *Session) lockAlter(ctx context.Context, t *catalog.Object) error {
 		return err
 	}
 	return s.lock(ctx, t, true)
-}
-
-// reshaped is a value of a composite type with its new attributes.
-func reshaped(e expr.Expr, o *catalog.Object, from []int) expr.Expr {
-	row := &expr.Row{Typ: e.Type(), Names: make([]string, len(from))}
-	for i, at := range from {
-		row.Names[i] = o.Def.Fields[i].Name
-		if at < 0 {
-			row.Fields = append(row.Fields, expr.NullConst(o.Def.Fields[i].Type.Storage()))
-			continue
-		}
-		row.Fields = append(row.Fields, expr.NewField(e, at, 0))
-	}
-	null := &expr.IsNull{Arg: e}
-	return &expr.Case{Whens: []expr.When{{Cond: null, Then: expr.NullConst(e.Type())}}, Else: row, Typ: e.Type()}
 }

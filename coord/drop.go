@@ -86,7 +86,12 @@ func (g *dropping) going(p piece) bool {
 
 func (g *dropping) visit(p piece) {
 	uses := g.usersOf(p)
-	slices.SortStableFunc(uses, func(a, b piece) int { return cmp.Compare(a.obj.ID, b.obj.ID) })
+	slices.SortStableFunc(uses, func(a, b piece) int {
+		if x, y := usesArray(a, p.obj), usesArray(b, p.obj); x != y {
+			return x - y
+		}
+		return cmp.Compare(a.obj.ID, b.obj.ID)
+	})
 	for _, u := range uses {
 		if g.going(u) {
 			continue
@@ -113,7 +118,7 @@ func (g *dropping) usersOf(p piece) []piece {
 		out = append(out, piece{obj: g.d.cat.ByID(k.Delivered)})
 	}
 	for _, u := range g.d.cat.Users(p.obj.ID) {
-		if p.obj.Def != nil && u.Kind == catalog.KindIndex { // it goes with the column
+		if u.Kind == catalog.KindIndex && u.Table != p.obj.ID && (p.obj.Def != nil || p.obj.RowType() != 0) { // it goes with the column
 			continue
 		}
 		if u.Kind != catalog.KindTable && (u.Def == nil || u.Def.Kind != 'c') {
@@ -152,9 +157,7 @@ func (g *dropping) referring(t *catalog.Object, f func(*catalog.ForeignKey) bool
 // partsUsing are the columns, defaults and checks of a table or the attributes
 // of a composite type that use o: a type, a function or a sequence.
 func (g *dropping) partsUsing(t, o *catalog.Object) []piece {
-	ofType := func(x types.OID) bool {
-		return o.Def != nil && slices.ContainsFunc(types.UserDefined(types.OID(o.OID)), func(i *types.Info) bool { return i.OID == x })
-	}
+	ofType := o.OfType
 	var out []piece
 	if t.Def != nil {
 		for i, f := range t.Def.Fields {
@@ -224,6 +227,50 @@ func (g *dropping) columnUsers(o *catalog.Object, col int) []piece {
 	return append(out, slices.DeleteFunc(refs, func(p piece) bool { // those that go with the column
 		return p.obj.ID == o.ID && slices.Contains(p.obj.Foreign[p.n].Columns, col)
 	})...)
+}
+
+// usesArray is -1 if a part is of the type of arrays of o or its rows, else 0.
+func usesArray(p piece, o *catalog.Object) int {
+	if of := compositeOf(o); p.kind == partColumn && o.OfType(partType(p)) && partType(p) != of {
+		return -1
+	}
+	return 0
+}
+
+// partType is the type of a column of a table or a composite type.
+func partType(p piece) types.OID {
+	if p.obj.Def != nil {
+		return p.obj.Def.Fields[p.n].Type.OID
+	}
+	return p.obj.Columns[p.n].Type.OID
+}
+
+// usedText is how what a part uses is told of: of a relation it may be the type of
+// its rows, of a type that of its arrays.
+func (g *dropping) usedText(p, on piece) string {
+	o := on.obj
+	if on.kind != partWhole || o.Def == nil && o.RowType() == 0 {
+		return g.text(on)
+	}
+	used := types.OID(0)
+	switch {
+	case p.kind == partColumn && o.OfType(partType(p)):
+		used = partType(p)
+	case p.kind != partWhole:
+	case p.obj.Def != nil && p.obj.Def.Kind == 'd' && o.OfType(p.obj.Def.Base.OID):
+		used = p.obj.Def.Base.OID
+	case p.obj.Function != nil:
+		for _, a := range append(slices.Clone(p.obj.Function.Args), catalog.Argument{Type: p.obj.Function.Returns}) {
+			if o.OfType(a.Type.OID) {
+				used = a.Type.OID
+				break
+			}
+		}
+	}
+	if used == 0 {
+		return g.text(on)
+	}
+	return "type " + used.Name()
 }
 
 // text is how a part is told of.
@@ -368,7 +415,7 @@ func (g *dropping) stillNeeded(what string) error {
 	for _, u := range g.also {
 		on := what
 		if u.on.obj != nil {
-			on = g.text(u.on)
+			on = g.usedText(u.piece, u.on)
 		}
 		lines = append(lines, g.text(u.piece)+" depends on "+on)
 	}

@@ -33,7 +33,7 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 	if err != nil {
 		return "", err
 	}
-	if err := s.functionSignature(d, p, n, o.Function); err != nil {
+	if err := s.functionSignature(p, n, o.Function); err != nil {
 		return "", err
 	}
 	if err := options(); err != nil {
@@ -140,14 +140,14 @@ func (r *signatureReader) typeOf(t *pg.TypeName) (types.Type, error) {
 }
 
 // functionSignature reads the arguments and the result of a function.
-func (s *Session) functionSignature(d *ddlState, p *prepared, n *pg.CreateFunctionStmt, f *catalog.Function) error {
+func (s *Session) functionSignature(p *prepared, n *pg.CreateFunctionStmt, f *catalog.Function) error {
 	r := &signatureReader{s: s, p: p, f: f, names: map[string]byte{}}
 	for _, x := range n.Parameters {
 		if err := r.parameter(x.GetFunctionParameter()); err != nil {
 			return err
 		}
 	}
-	return r.returns(d, n)
+	return r.returns(n)
 }
 
 // parameter reads one argument.
@@ -240,7 +240,7 @@ func (r *signatureReader) defaultOf(a *pg.FunctionParameter, arg *catalog.Argume
 }
 
 // returns reads what a function returns.
-func (r *signatureReader) returns(d *ddlState, n *pg.CreateFunctionStmt) error {
+func (r *signatureReader) returns(n *pg.CreateFunctionStmt) error {
 	f := r.f
 	f.Returns = types.Type{OID: types.OIDRecord, Mod: -1}
 	switch ret := n.ReturnType; {
@@ -259,9 +259,6 @@ func (r *signatureReader) returns(d *ddlState, n *pg.CreateFunctionStmt) error {
 	}
 	ret := n.ReturnType
 	f.Set = ret.Setof
-	if f.Table == nil && r.returnsRow(d, ret) {
-		return nil
-	}
 	t, err := r.typeOf(ret)
 	if err != nil {
 		e := *pgerror.As(err)
@@ -285,23 +282,6 @@ func (r *signatureReader) returns(d *ddlState, n *pg.CreateFunctionStmt) error {
 		f.Returns = t
 	}
 	return r.polymorphicResult()
-}
-
-// returnsRow reads RETURNS table: its columns are those of the result.
-func (r *signatureReader) returnsRow(d *ddlState, t *pg.TypeName) bool {
-	names := listStrings(t.Names)
-	schema := ""
-	if len(names) > 1 {
-		schema = names[len(names)-2]
-	}
-	rel := d.cat.Resolve(catalog.KindTable, schema, names[len(names)-1], r.s.relationPath())
-	if rel == nil || !rel.Relation() || rel.Kind == catalog.KindVirtual || len(t.ArrayBounds) > 0 {
-		return false
-	}
-	for _, c := range rel.Columns {
-		r.f.Table = append(r.f.Table, catalog.Argument{Name: c.Name, Type: types.Of(c.Type.OID), Mode: 't'})
-	}
-	return true
 }
 
 // polymorphicResult refuses a result whose type no argument tells.

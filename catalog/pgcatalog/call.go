@@ -543,14 +543,17 @@ func tableVisibleCall(c *call) result {
 
 func typeVisibleCall(c *call) result {
 	oid := c.oid(0)
-	if types.Lookup(types.OID(oid)) != nil {
-		return boolean(true)
+	if x := c.m.byType[oid]; x != nil {
+		return boolean(c.r.visible(c.m, x.name) == x)
 	}
-	x := c.m.byType[oid]
-	if x == nil {
+	t := types.Lookup(types.OID(oid))
+	if t == nil {
 		return none
 	}
-	return boolean(c.r.visible(c.m, x.name) == x)
+	if t.OID < types.FirstUser {
+		return boolean(true)
+	}
+	return boolean(c.m.snap.Schema(t.Schema) != nil && slices.Contains(c.r.env.SearchPath(), t.Schema))
 }
 
 func functionVisibleCall(c *call) result {

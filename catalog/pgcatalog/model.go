@@ -9,6 +9,7 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // The OIDs that PostgreSQL gives to what every cluster has.
@@ -35,8 +36,6 @@ const (
 // it stays the same as long as the object is there. OIDs of relations are below
 // 1<<24; the bits above tell what kind of implied object it is.
 const (
-	impliedRowType   = 1
-	impliedArrayType = 2
 	impliedRule      = 3
 	impliedComposite = 3  // of a type, which has no rule
 	impliedPrimary   = 4  // the index
@@ -186,7 +185,8 @@ func newModel(s *catalog.Snapshot) *model {
 			r.rowType, r.arrayType = r.sys.rowType, r.sys.arrayType
 		}
 		if r.rowType == 0 {
-			r.rowType, r.arrayType = implied(o.OID, impliedRowType), implied(o.OID, impliedArrayType)
+			r.rowType = uint32(types.RowOf(o.OID))
+			r.arrayType = r.rowType + 1
 		}
 		tables[o.ID], m.byID[o.ID] = r, r
 		m.add(r)

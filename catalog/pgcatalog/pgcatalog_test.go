@@ -185,7 +185,7 @@ func TestRelations(t *testing.T) {
 		want                    []string
 	}{
 		{"pg_class", "oid relkind relnatts relchecks relhasindex relhasrules reltuples relam reltype", "relname", "orders", []string{
-			"16385|r|6|1|t|f|10|2|16793601", "16392|r|1|0|f|f|80|2|16793608"}},
+			"16385|r|6|1|t|f|10|2|536903682", "16392|r|1|0|f|f|80|2|536903696"}},
 		{"pg_class", "relname relkind relam reltype reltuples", "relkind", "i", []string{
 			"orders_who|i|403|0|10", `orders_Who_amount_key|i|403|0|10`, "orders_pkey|i|403|0|10"}},
 		{"pg_class", "relname relkind relhasrules reltuples", "relnamespace", "2200", []string{
@@ -202,8 +202,8 @@ func TestRelations(t *testing.T) {
 			"536887305|orders_Who_amount_key|u|{2,3}|16393|t|NULL", "603996161|orders_pkey|p|{1}|67125249|t|NULL",
 			"1174421505|orders_amount_check|c|{3}|0|f|amount > 0 AND 'tags' <> 'x'"}},
 		{"pg_description", "objoid objsubid description", "classoid", "1259", []string{"16385|0|One row per order", "16385|3|In euros"}},
-		{"pg_type", "oid typtype typrelid typarray typinput", "typname", "orders", []string{"16793601|c|16385|33570817|record_in", "16793608|c|16392|33570824|record_in"}},
-		{"pg_type", "oid typelem typsubscript typanalyze", "typname", "_totals", []string{"33570821|16793605|array_subscript_handler|array_typanalyze"}},
+		{"pg_type", "oid typtype typrelid typarray typinput", "typname", "orders", []string{"536903682|c|16385|536903683|record_in", "536903696|c|16392|536903697|record_in"}},
+		{"pg_type", "oid typelem typsubscript typanalyze", "typname", "_totals", []string{"536903691|536903690|array_subscript_handler|array_typanalyze"}},
 		{"pg_type", "oid typlen typbyval typelem typarray typinput typcollation typcategory", "typname", "name", []string{"19|64|f|18|1003|namein|950|S"}},
 		{"pg_namespace", "nspname", "oid", "16400", []string{"sales"}},
 		{"pg_database", "datname encoding datcollate", "", "", []string{"shop|6|C"}},
@@ -410,7 +410,7 @@ func TestCall(t *testing.T) {
 		{"pg_table_is_visible 16392", "f"},
 		{"pg_table_is_visible 1", "NULL"},
 		{"pg_type_is_visible 23", "t"},
-		{"pg_type_is_visible 16793608", "f"},
+		{"pg_type_is_visible 536903696", "f"},
 		{"pg_function_is_visible 3846", "t"},
 		{"pg_relation_size 16385", "1040"},
 		{"pg_relation_size 16388", "0"},

@@ -373,6 +373,9 @@ func NewArrayOp(op string, left, array Expr, all bool, pos int) (Expr, error) {
 	if rt.OID.Array() == 0 {
 		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", rt.OID.Name()).At(pos)
 	}
+	if isRecord(lt) && isRecord(rt) && !(left.Type().OID == elem && elem.IsComposite()) {
+		fn = similarOperator(fn)
+	}
 	if left, err = coerceBase(left, lt, CastImplicit, pos); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type constSet struct {
 // newConstSet makes the set of e; nil if e does not qualify.
 func newConstSet(e *InList) (*constSet, error) {
 	l, r := e.Op.Args[0], e.Op.Args[1]
-	if e.Op.Fuzzy {
+	if e.Op.Fuzzy || l.OID == types.OIDRecord {
 		return nil, nil
 	}
 	if len(e.List) < minSet && VolatilityOf(e.Arg) != Volatile { // one value is compared with all

@@ -15,10 +15,34 @@ func NewNamedRow(fields []Expr, names []string) Expr {
 	return row
 }
 
+// NewTypedRow makes a value of a composite type of its fields.
+func NewTypedRow(fields []Expr, names []string, typ types.OID) Expr {
+	row := NewRow(fields).(*Row)
+	row.Names, row.Typ = names, types.Of(typ)
+	return row
+}
+
 // jsonWriter turns SQL values into JSON text.
 type jsonWriter struct {
-	opts *types.Options
-	buf  []byte
+	opts  *types.Options
+	buf   []byte
+	of    types.OID // a composite type
+	known []string  // the names of its fields
+}
+
+// names are those of the fields of a record: its type knows the present ones, also
+// where they have changed since it was made.
+func (w *jsonWriter) names(t types.OID, r *types.RecordReader) []string {
+	if t == types.OIDRecord {
+		return r.Names()
+	}
+	if w.of != t {
+		w.of, w.known = t, types.NamesOf(t)
+	}
+	if len(w.known) != r.N {
+		return r.Names()
+	}
+	return w.known
 }
 
 func (x *Eval) jsonWriter() *jsonWriter { return &jsonWriter{opts: x.options()} }
@@ -33,11 +57,11 @@ func element(kind columnar.Kind, add func(b *columnar.Builder)) *columnar.Vec {
 // append appends value row of v, of type t, as JSON text. pretty puts elements
 // and members on lines of their own, at the outermost level.
 func (w *jsonWriter) append(dst []byte, t types.Type, v *columnar.Vec, row int, pretty bool) []byte {
-	if t.OID.IsComposite() {
-		t = types.Record
-	}
 	if v.Null(row) {
 		return append(dst, "null"...)
+	}
+	if t.OID.IsComposite() {
+		return w.record(dst, t.OID, v.Bytes(row), pretty)
 	}
 	switch t.OID {
 	case types.OIDBool:
@@ -55,7 +79,7 @@ func (w *jsonWriter) append(dst []byte, t types.Type, v *columnar.Vec, row int, 
 	case types.OIDJSON, types.OIDJSONB:
 		return types.AppendText(dst, t, v, row, w.opts)
 	case types.OIDRecord:
-		return w.record(dst, v.Bytes(row), pretty)
+		return w.record(dst, t.OID, v.Bytes(row), pretty)
 	case types.OIDText, types.OIDVarchar, types.OIDBPChar, types.OIDName:
 		return types.AppendJSONString(dst, v.Bytes(row))
 	}
@@ -136,9 +160,9 @@ func fieldName(names []string, k int) string {
 	return names[k]
 }
 
-func (w *jsonWriter) record(dst, b []byte, pretty bool) []byte {
+func (w *jsonWriter) record(dst []byte, t types.OID, b []byte, pretty bool) []byte {
 	r := types.ReadRecord(b)
-	names := r.Names()
+	names := w.names(t, &r)
 	dst = append(dst, '{')
 	for k := range r.N {
 		if k > 0 {
@@ -162,12 +186,12 @@ type docWriter struct {
 
 // value adds value row of v, of type t.
 func (w *docWriter) value(t types.Type, v *columnar.Vec, row int) *pgerror.Error {
-	if t.OID.IsComposite() {
-		t = types.Record
-	}
 	if v.Null(row) {
 		w.Null()
 		return nil
+	}
+	if t.OID.IsComposite() {
+		return w.fields(t.OID, v.Bytes(row))
 	}
 	switch t.OID {
 	case types.OIDBool:
@@ -180,7 +204,7 @@ func (w *docWriter) value(t types.Type, v *columnar.Vec, row int) *pgerror.Error
 	case types.OIDJSONB:
 		w.Doc(v.Bytes(row))
 	case types.OIDRecord:
-		return w.fields(v.Bytes(row))
+		return w.fields(t.OID, v.Bytes(row))
 	case types.OIDText, types.OIDVarchar, types.OIDBPChar, types.OIDName:
 		w.String(v.Bytes(row))
 	default:
@@ -229,9 +253,9 @@ func (w *docWriter) list(a *types.Array, level int, at *int) *pgerror.Error {
 	return nil
 }
 
-func (w *docWriter) fields(b []byte) *pgerror.Error {
+func (w *docWriter) fields(t types.OID, b []byte) *pgerror.Error {
 	r := types.ReadRecord(b)
-	names := r.Names()
+	names := w.names(t, &r)
 	w.Begin(true)
 	for k := range r.N {
 		w.Key([]byte(fieldName(names, k)))

@@ -204,19 +204,26 @@ func FieldOfRow(c *Call) Expr {
 	return nil
 }
 
-// similarRecord is a record that is compared with another: an error where they
-// cannot be compared. The types of their fields are equal where the modifiers of
-// the types of the records are, which the planner sees to.
+// similarRecord is a record, or an array of records, that is compared with another:
+// an error where they cannot be compared. The types of their fields are equal where
+// the modifiers of the types of the records are, which the planner sees to.
 func similarRecord(l, r Expr) Expr {
 	lt, rt := l.Type(), r.Type()
-	if lt.OID != types.OIDRecord && rt.OID != types.OIDRecord || !isRecord(lt) || !isRecord(rt) || lt == rt && lt.Mod >= 0 || sameRows(l, r) {
+	check := types.SimilarRecords
+	switch {
+	case lt == rt && (lt.Mod >= 0 || lt.OID.IsComposite() || lt.OID.Elem().IsComposite()), sameRows(l, r):
+		return r
+	case isRecord(lt) && isRecord(rt):
+	case isRecord(lt.ElemType()) && isRecord(rt.ElemType()):
+		check = types.SimilarArrays
+	default:
 		return r
 	}
 	fn := makeOnce(fnKey("similar", lt.OID, rt.OID), func() *Function {
 		return &Function{
 			Name: "similar", Args: []types.Type{types.Of(lt.OID), types.Of(rt.OID)}, Ret: types.Of(rt.OID), Strict: true, Internal: true, Consts: ScalarConsts,
 			Eval: RowKernel(func(_ *Eval, a Args, row int, out *columnar.Builder) *pgerror.Error {
-				if err := types.SimilarRecords(a.Bytes(0, row), a.Bytes(1, row)); err != nil {
+				if err := check(a.Bytes(0, row), a.Bytes(1, row)); err != nil {
 					return err
 				}
 				out.Bytes(a.Bytes(1, row))
@@ -225,6 +232,27 @@ func similarRecord(l, r Expr) Expr {
 		}
 	})
 	return &Call{Fn: fn, Args: []Expr{l, r}, Typ: rt}
+}
+
+// similarOperator is a comparison of records that fails where they cannot be compared.
+func similarOperator(fn *Function) *Function {
+	return makeOnce(fnKey("similar"+fn.Name, types.OIDRecord), func() *Function {
+		checked := *fn
+		checked.Total, checked.OID = false, 0
+		checked.Eval = func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
+			a := Args(args)
+			for i := range n {
+				if a.Null(0, i) || a.Null(1, i) || x.skip != nil && x.skip.Get(i) {
+					continue
+				}
+				if err := types.SimilarRecords(a.Bytes(0, i), a.Bytes(1, i)); err != nil {
+					x.Fail(i, err)
+				}
+			}
+			return fn.Eval(c, x, args, n)
+		}
+		return &checked
+	})
 }
 
 func isRecord(t types.Type) bool { return t.OID == types.OIDRecord || t.OID.IsComposite() }

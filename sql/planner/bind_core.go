@@ -40,6 +40,10 @@ type binder struct {
 	recursing map[int]bool
 	// linkNames are the names of the columns of scalar subqueries.
 	linkNames map[*pg.SubLink]string
+	// given are the expressions that parameters without a number stand for.
+	given map[*pg.Node]expr.Expr
+	// extended are the rows behind those that outer joins may put NULL for.
+	extended map[expr.Expr]expr.Expr
 	// writes says that WITH may change tables; steps are the WITH queries that
 	// are run before the rest then.
 	writes     bool

@@ -295,11 +295,11 @@ func (b *binder) assignments(t *target, sel *selectState, list []*pg.Node) (map[
 		}
 		part := len(r.Indirection) > 0
 		if out[i] != nil && !(part && parts[i]) {
-			return nil, pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", r.Name)
+			return nil, multipleAssignments(t, i)
 		}
-		c := t.defaultColumn(i)
+		c := t.updateDefault(r.Name, i)
 		val := r.Val
-		if detail := fixedColumn(c, false); detail != "" && val.GetSetToDefault() == nil {
+		if detail := fixedColumn(c, false); detail != "" && (val.GetSetToDefault() == nil || t.view != nil) {
 			return nil, pgerror.New(pgerror.GeneratedAlways, "column \"%s\" can only be updated to DEFAULT", c.Name).WithDetail("%s", detail)
 		}
 		switch m := val.GetMultiAssignRef(); {

@@ -55,19 +55,16 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 	return x.stored(e), nil
 }
 
-func (x exprBinder) anyExpr(n *pg.Node) (expr.Expr, error) {
-	switch n := n.GetNode().(type) {
+func (x exprBinder) anyExpr(node *pg.Node) (expr.Expr, error) {
+	switch n := node.GetNode().(type) {
 	case *pg.Node_ColumnRef:
-		e, err := x.columnRef(x.scope, n.ColumnRef)
-		if err != nil {
-			if a := x.namedArgument(n.ColumnRef); a != nil {
-				return a, nil
-			}
-		}
-		return e, err
+		return x.column(n.ColumnRef)
 	case *pg.Node_AConst:
 		return x.constant(n.AConst)
 	case *pg.Node_ParamRef:
+		if n.ParamRef.Number == 0 { // made by attributeCall
+			return x.given[node], nil
+		}
 		if x.function != nil {
 			return x.functionArgument(n.ParamRef.Number, x.pos(n.ParamRef.Location))
 		}
@@ -92,9 +89,9 @@ func (x exprBinder) anyExpr(n *pg.Node) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return expr.NewIsNull(e, n.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL), nil
+		return expr.NewIsNull(x.outerRow(e), n.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL), nil
 	}
-	return x.rareExpr(n)
+	return x.rareExpr(node)
 }
 
 // rareExpr binds the kinds of expressions that are not among the most common.
@@ -503,8 +500,11 @@ func (x exprBinder) indirection(in *pg.A_Indirection) (expr.Expr, error) {
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "row expansion via \"*\" is not supported here").At(pos)
 		}
 		x.ctx.attribute.note(e.Type().OID, n)
-		if e, err = x.fieldOf(e, n.GetString_().GetSval(), pos); err != nil {
-			return nil, err
+		of := e
+		if e, err = x.fieldOf(of, n.GetString_().GetSval(), pos); err != nil {
+			if e = x.attributeCall(of, n, nodeLocation(in.Arg)); e == nil {
+				return nil, err
+			}
 		}
 	}
 	return e, flush()

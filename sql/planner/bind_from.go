@@ -114,6 +114,12 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 	if !lat.used {
 		right.rel = f.moved(right.rel, -1)
 	}
+	if kind == plan.JoinLeft || kind == plan.JoinFull {
+		f.presence(right)
+	}
+	if kind == plan.JoinRight || kind == plan.JoinFull {
+		f.presence(left)
+	}
 	arity := plan.Arity(left.rel)
 	shift(right.entries, arity)
 	shift(right.hidden, arity)
@@ -239,12 +245,13 @@ func plural(k catalog.Kind) string {
 // objectEntry makes the entry of a relation of the catalog.
 func objectEntry(o *catalog.Object) *entry {
 	e := &entry{
-		schema: o.Schema, name: o.Name, object: o,
+		schema: o.Schema, name: o.Name, object: o, row: o.RowType(),
 		relVisible: true, colsVisible: true,
 	}
 	for i, c := range o.Columns {
 		e.columns = append(e.columns, entryColumn{
 			name: c.Name, index: i, typ: c.Type.Storage(), domain: domainType(c.Type), hidden: c.Hidden, tableOID: o.OID, attNum: int16(i + 1),
+			notNull: c.NotNull,
 		})
 	}
 	return e
@@ -389,6 +396,7 @@ func (q *boundQuery) entry(name string) *entry {
 	for i, c := range q.cols {
 		e.columns = append(e.columns, entryColumn{
 			name: c.name, index: i, typ: cols[i].Type, domain: c.domain, tableOID: c.tableOID, attNum: c.attNum,
+			notNull: cols[i].NotNull,
 		})
 	}
 	return e
@@ -423,6 +431,12 @@ func (f fromBinder) joinExpr(j *pg.JoinExpr, env *scope) (*fromItem, error) {
 	item, err := f.join(left, j.Rarg, env, kind, on)
 	if err != nil {
 		return nil, err
+	}
+	if kind == plan.JoinLeft || kind == plan.JoinFull {
+		nullable(item.entries[len(left.entries):])
+	}
+	if kind == plan.JoinRight || kind == plan.JoinFull {
+		nullable(item.entries[:len(left.entries)])
 	}
 	if len(merge) > 0 {
 		if err := f.mergeColumns(item, merge, j); err != nil {
@@ -624,7 +638,7 @@ func tableOf(entries []*entry, c *entryColumn) string {
 
 // aliasJoin makes one entry of a join that has an alias.
 func aliasJoin(item *fromItem, j *pg.JoinExpr) (*fromItem, error) {
-	e := &entry{relVisible: true, colsVisible: true}
+	e := &entry{relVisible: true, colsVisible: true, joined: true}
 	for _, in := range item.entries {
 		for _, c := range in.columns {
 			if in.colsVisible && !c.merged && !c.hidden {

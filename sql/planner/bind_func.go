@@ -15,9 +15,9 @@ import (
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// funcCall binds a call: of an aggregate, a window function, a set-returning
+// anyCall binds a call: of an aggregate, a window function, a set-returning
 // function or a scalar function.
-func (x exprBinder) funcCall(f *pg.FuncCall) (expr.Expr, error) {
+func (x exprBinder) anyCall(f *pg.FuncCall) (expr.Expr, error) {
 	pos := x.pos(f.Location)
 	if e, ok, err := x.lambdaCall(f); ok {
 		return e, err
@@ -91,7 +91,10 @@ func (x exprBinder) typeCalled(f *pg.FuncCall, name string) types.OID {
 	if expr.IsFunction(name) || expr.IsTableFunction(name) {
 		return 0
 	}
-	return x.userType(listNames(f.Funcname))
+	if o := x.userType(listNames(f.Funcname)); !o.IsRow() {
+		return o
+	}
+	return 0
 }
 
 // rowSubquery is the argument of a function that needs the names of a row's

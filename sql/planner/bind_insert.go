@@ -94,6 +94,9 @@ func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
 				if err != nil {
 					return nil, err
 				}
+				if slices.Contains(out, at) {
+					return nil, multipleAssignments(t, at)
+				}
 				out = append(out, at)
 			case !c.Hidden:
 				out = append(out, i)
@@ -108,13 +111,22 @@ func (b *binder) insertColumns(t *target, list []*pg.Node) ([]int, error) {
 			return nil, err
 		}
 		for at, have := range out {
-			if have == i && (len(r.Indirection) == 0 || len(list[at].GetResTarget().Indirection) == 0) {
-				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", r.Name).At(b.pos(r.Location))
+			other := list[at].GetResTarget()
+			if have != i || len(r.Indirection) > 0 && len(other.Indirection) > 0 {
+				continue
 			}
+			if other.Name != r.Name { // two columns of a view are that of the table
+				return nil, multipleAssignments(t, i)
+			}
+			return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", r.Name).At(b.pos(r.Location))
 		}
 		out = append(out, i)
 	}
 	return out, nil
+}
+
+func multipleAssignments(t *target, i int) error {
+	return pgerror.New(pgerror.SyntaxError, "multiple assignments to same column \"%s\"", t.object.Columns[i].Name)
 }
 
 // checkCount compares the number of values with that of columns. Without a
@@ -332,9 +344,7 @@ func (b *binder) onConflict(t *target, s *pg.OnConflictClause, ctes *cteScope) (
 	number := plan.Column{Name: "number", Type: types.Int8, NotNull: true}
 	cols := append(append(t.columns(), t.columns()...), number)
 	get := b.transient("excluded", cols)
-	excluded := t.shown()
-	excluded.name, excluded.schema, excluded.object = "excluded", "", nil
-	shift([]*entry{excluded}, n)
+	excluded := t.excluded()
 	sel := &selectState{binder: b, ctes: ctes, scope: newScope(nil)}
 	sel.scope.entries = []*entry{t.entry, excluded}
 	sel.scope.all = sel.scope.entries

@@ -48,7 +48,8 @@ func (x exprBinder) aExpr(e *pg.A_Expr) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isRow(left) || !isRow(right) {
+	fields := isRow(left) && isRow(right) && e.Lexpr.GetRowExpr() != nil && e.Rexpr.GetRowExpr() != nil
+	if !fields {
 		left, right = asValue(left), asValue(right)
 	}
 	switch e.Kind {
@@ -58,6 +59,9 @@ func (x exprBinder) aExpr(e *pg.A_Expr) (expr.Expr, error) {
 		return x.distinct(left, right, e.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT, pos)
 	case pg.A_Expr_Kind_AEXPR_NULLIF:
 		return expr.NewNullIf(left, right, pos)
+	}
+	if !fields {
+		return x.valueOperator(op, left, right, pos)
 	}
 	return x.operator(op, left, right, pos)
 }
@@ -374,6 +378,12 @@ func (b *binder) userType(names []string) types.OID {
 			if o := b.ctx.Catalog.Get(catalog.KindType, schema, name[1:]); o != nil {
 				return o.Def.Array
 			}
+			if o := b.ctx.Catalog.Get(catalog.KindTable, schema, name[1:]); o != nil && o.RowType() != 0 {
+				return b.rowType(o).Array()
+			}
+		}
+		if o := b.ctx.Catalog.Get(catalog.KindTable, schema, name); o != nil && o.RowType() != 0 {
+			return b.rowType(o)
 		}
 		// The multirange of a range has a name of its own.
 		for _, o := range b.ctx.Catalog.Types(schema) {
@@ -383,6 +393,14 @@ func (b *binder) userType(names []string) types.OID {
 		}
 	}
 	return 0
+}
+
+// rowType is the type of a relation's rows, which the statement then depends on.
+func (b *binder) rowType(o *catalog.Object) types.OID {
+	if b.inView == 0 && !slices.Contains(b.deps, o.ID) {
+		b.deps = append(b.deps, o.ID)
+	}
+	return o.RowType()
 }
 
 // foreignTypes are the names that Materialize and RisingWave have for types of PostgreSQL.

@@ -26,6 +26,12 @@ type entry struct {
 	origin string
 	// value says that it is a function with one value: the whole row is that.
 	value bool
+	// row is the type of its rows, 0 for one without a name.
+	row types.OID
+	// nullable says that an outer join puts NULLs where it has no row.
+	nullable bool
+	// joined says that it is the alias of a join.
+	joined bool
 }
 
 // entryColumn is a column of an entry.
@@ -36,6 +42,8 @@ type entryColumn struct {
 	domain types.OID // that is its type, 0 for none
 	hidden bool      // not part of *
 	merged bool      // by USING or NATURAL: only visible with qualification
+	// notNull says that a row of the relation has a value in it.
+	notNull bool
 	// table is the relation whose column a merged column is, if it is one's.
 	table string
 	// table and number tell the column of a table that it is.
@@ -162,14 +170,6 @@ func (b *binder) columnRef(s *scope, ref *pg.ColumnRef) (expr.Expr, error) {
 			return x, nil
 		}
 		return nil, b.missingColumn(s, q[len(q)-1], col, pos)
-	}
-	// (composite column).field
-	if len(names) == 2 {
-		if m, err := b.findColumn(s, names[0], pos); err == nil && m.entry != nil {
-			if x := b.columnAt(s, m, pos); x.Type().OID == types.OIDRecord || b.shapeOf(x) != nil {
-				return b.fieldOf(x, col, pos)
-			}
-		}
 	}
 	return nil, b.missingEntry(s, q, pos)
 }
@@ -310,41 +310,6 @@ func (b *binder) columnAt(s *scope, m match, pos int) expr.Expr {
 	}
 	b.refs[x] = columnUse{pos: pos, table: table, name: m.col.name, tableOID: m.col.tableOID, attNum: m.col.attNum}
 	return x
-}
-
-// wholeRow is the row of a relation as one value. A function's result of one
-// column is that column.
-func (b *binder) wholeRow(s *scope, e *entry, depth, pos int) expr.Expr {
-	var fields []expr.Expr
-	var names []string
-	if t := b.ctx.trace; t != nil {
-		t.ref = nil
-	}
-	for i := range e.columns {
-		if c := &e.columns[i]; !c.hidden {
-			fields = append(fields, b.columnAt(s, match{e, c, depth}, pos))
-			names = append(names, c.name)
-		}
-	}
-	if len(fields) == 1 && e.value {
-		return fields[0]
-	}
-	return b.withShape(expr.NewNamedRow(fields, names))
-}
-
-// wholeRowStar is `t.*` inside of an expression: the whole row.
-func (b *binder) wholeRowStar(s *scope, q []string, pos int) (expr.Expr, error) {
-	if len(q) == 0 {
-		return nil, pgerror.New(pgerror.SyntaxError, "row expansion via \"*\" is not supported here").At(pos)
-	}
-	e, depth, err := b.findEntry(s, q, pos)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil {
-		return nil, b.missingEntry(s, q, pos)
-	}
-	return b.wholeRow(s, e, depth, pos), nil
 }
 
 // systemColumn is one of the columns that every table of PostgreSQL has: those
@@ -565,7 +530,7 @@ func shift(es []*entry, n int) {
 func newEntry(name string, cols []plan.Column) *entry {
 	e := &entry{name: name, relVisible: true, colsVisible: true}
 	for i, c := range cols {
-		e.columns = append(e.columns, entryColumn{name: c.Name, index: i, typ: c.Type.Storage(), domain: domainType(c.Type)})
+		e.columns = append(e.columns, entryColumn{name: c.Name, index: i, typ: c.Type.Storage(), domain: domainType(c.Type), notNull: c.NotNull})
 	}
 	return e
 }

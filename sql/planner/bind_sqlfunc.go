@@ -587,7 +587,9 @@ func functionFromEntry(o *catalog.Object, rel plan.Rel, n int, fn *pg.RangeFunct
 	e := newEntry(o.Name, rel.Columns()[:n])
 	composite := o.Function.Returns.OID.Fields() != nil && o.Function.Table == nil
 	e.value = n == 1 && !rowResult(o.Function) && !composite
-	if !composite {
+	if composite {
+		e.row = o.Function.Returns.OID
+	} else {
 		for i, t := range ResultTypes(o.Function) {
 			e.columns[i].domain = domainType(t)
 		}

@@ -421,6 +421,9 @@ func functionEntry(cols []plan.Column, c *tableCall, fn *pg.RangeFunction) (*ent
 			e.name = c.cols[0].Name
 		}
 		e.value = len(c.cols) == 1 && c.fields == nil && !fn.Ordinality
+		if c.fields != nil && c.raw.OID.IsComposite() && !fn.Ordinality {
+			e.row = c.raw.OID
+		}
 		named := c.set != nil && len(c.set.Names) > 0 && c.set.Names[0] != "" && c.set.Names[0] != c.set.Name
 		if fn.Alias != nil && len(c.cols) == 1 && c.fields == nil && !named {
 			e.columns[0].name = fn.Alias.Aliasname

@@ -19,6 +19,10 @@ import (
 // begin, while a statement is bound; they are then replaced by what they compute.
 const computedBase = 1 << 18
 
+// excludedBase is where such columns of the row proposed by an INSERT begin. Its
+// columns follow those of the table.
+const excludedBase = 3 << 17
+
 // ViewCheck is the condition that a view WITH CHECK OPTION puts on new rows of
 // the table behind it.
 type ViewCheck struct {
@@ -212,18 +216,39 @@ func (t *viewTarget) resolve(e expr.Expr) expr.Expr {
 		return e
 	}
 	return mapRefs(e, func(c *expr.Column) expr.Expr {
-		if c.Index >= computedBase && c.Index < computedBase+len(t.exprs) {
-			return t.exprs[c.Index-computedBase]
-		}
-		return c
-	}, func(c *expr.OuterColumn, level int) expr.Expr {
-		if level == 0 || c.Depth != level || c.Index < computedBase || c.Index >= computedBase+len(t.exprs) {
+		x, by := t.computed(c.Index)
+		if x == nil {
 			return c
 		}
-		return mapRefs(t.exprs[c.Index-computedBase], func(x *expr.Column) expr.Expr {
-			return &expr.OuterColumn{Depth: level, Index: x.Index, Typ: x.Typ, Name: x.Name}
+		return mapRefs(x, func(c *expr.Column) expr.Expr {
+			return &expr.Column{Index: c.Index + by, Typ: c.Typ, Name: c.Name}
+		}, func(c *expr.OuterColumn, level int) expr.Expr {
+			if level == 0 || c.Depth != level {
+				return c
+			}
+			return &expr.OuterColumn{Depth: level, Index: c.Index + by, Typ: c.Typ, Name: c.Name}
+		})
+	}, func(c *expr.OuterColumn, level int) expr.Expr {
+		x, by := t.computed(c.Index)
+		if level == 0 || c.Depth != level || x == nil {
+			return c
+		}
+		return mapRefs(x, func(x *expr.Column) expr.Expr {
+			return &expr.OuterColumn{Depth: level, Index: x.Index + by, Typ: x.Typ, Name: x.Name}
 		}, func(x *expr.OuterColumn, _ int) expr.Expr { return x })
 	})
+}
+
+// computed is what a computed column computes, nil for other columns, and by how
+// many places its columns are moved.
+func (t *viewTarget) computed(index int) (expr.Expr, int) {
+	switch n := len(t.exprs); {
+	case index >= computedBase && index < computedBase+n:
+		return t.exprs[index-computedBase], 0
+	case index >= excludedBase && index < excludedBase+n:
+		return t.exprs[index-excludedBase], len(t.table.Columns)
+	}
+	return nil, 0
 }
 
 func (t *viewTarget) resolveAll(list []expr.Expr) []expr.Expr {
@@ -270,6 +295,30 @@ func (t *target) shown() *entry {
 		return objectEntry(t.object)
 	}
 	return t.view.entry(t.named)
+}
+
+// excluded is the entry of the row that an INSERT proposes.
+func (t *target) excluded() *entry {
+	e := t.shown()
+	e.name, e.schema, e.object = "excluded", "", nil
+	for i := range e.columns {
+		if at := &e.columns[i].index; *at >= computedBase {
+			*at += excludedBase - computedBase
+		} else {
+			*at += len(t.object.Columns)
+		}
+	}
+	return e
+}
+
+// updateDefault is the column of the table that column i of the named relation is,
+// with the default that UPDATE sets: through a view it is the view's own, or none.
+func (t *target) updateDefault(name string, i int) *catalog.Column {
+	c := t.object.Columns[i]
+	if t.view != nil {
+		c.Default = t.named.Columns[t.named.Column(name)].Default
+	}
+	return &c
 }
 
 // resolveReturning puts what computed columns compute into RETURNING.

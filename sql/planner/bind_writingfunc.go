@@ -143,7 +143,12 @@ func (f fromBinder) writingItem(o *catalog.Object, args []expr.Expr, fn *pg.Rang
 	if err != nil {
 		return nil, err
 	}
-	e, err := functionFromEntry(o, rel, plan.Arity(rel), fn)
+	n := plan.Arity(rel)
+	if fields := o.Function.Returns.OID.Fields(); fields != nil && o.Function.Table == nil {
+		rel, _ = f.spreadValue(rel, fields, nil)
+		n = len(fields)
+	}
+	e, err := functionFromEntry(o, rel, n, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +245,7 @@ func ResultCasts(f *catalog.Function, cols []ResultColumn) ([]expr.Expr, error) 
 		return nil, err
 	}
 	if p, ok := q.rel.(*plan.Project); ok {
-		return p.Exprs, nil
+		return p.Exprs[:len(want):len(want)], nil
 	}
 	return plan.Refs(g.Cols), nil
 }

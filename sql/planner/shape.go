@@ -154,6 +154,7 @@ func (b *binder) field(e expr.Expr, fields []types.Field, i, pos int) expr.Expr 
 
 // fieldOf is a field of a row value.
 func (b *binder) fieldOf(e expr.Expr, name string, pos int) (expr.Expr, error) {
+	e = b.outerRow(e)
 	fields := b.shapeOf(e)
 	if i := slices.IndexFunc(fields, func(f types.Field) bool { return f.Name == name }); i >= 0 {
 		return b.field(e, fields, i, pos), nil

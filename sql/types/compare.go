@@ -171,22 +171,59 @@ func compareRecords(x, y []byte) int {
 }
 
 // SimilarRecords checks that two records can be compared as far as that goes:
-// fields up to the first that differs have the same types, and if none differs
-// there are as many.
+// to the first difference of their fields.
 func SimilarRecords(x, y []byte) *pgerror.Error {
 	a, b := ReadRecord(x), ReadRecord(y)
 	for i := range min(a.N, b.N) {
-		if t, u := a.Type(i).Storage(), b.Type(i).Storage(); t.OID != u.OID {
+		t, u := a.Type(i).Storage(), b.Type(i).Storage()
+		if t.OID != u.OID {
 			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", a.Type(i).OID.Name(), b.Type(i).OID.Name(), i+1)
 		}
 		if an, bn := a.Null(i), b.Null(i); an && bn {
 			continue
-		} else if an || bn || compareDatum(a.Type(i), a.datum(i), b.datum(i)) != 0 {
+		} else if an || bn {
+			return nil
+		}
+		if err := similar(t, a.datum(i), b.datum(i)); err != nil {
+			return err
+		}
+		if compareDatum(t, a.datum(i), b.datum(i)) != 0 {
 			return nil
 		}
 	}
 	if a.N != b.N {
 		return pgerror.New(pgerror.DatatypeMismatch, "cannot compare record types with different numbers of columns")
+	}
+	return nil
+}
+
+// similar checks two values of one type that may be, or have in them, records.
+func similar(t Type, x, y datum) *pgerror.Error {
+	switch {
+	case t.OID == OIDRecord || t.OID.IsComposite():
+		return SimilarRecords(x.b, y.b)
+	case t.OID == OIDRecordArray || t.OID.Elem().IsComposite():
+		return SimilarArrays(x.b, y.b)
+	}
+	return nil
+}
+
+// SimilarArrays checks two arrays of records as SimilarRecords does records.
+func SimilarArrays(x, y []byte) *pgerror.Error {
+	a, b := ReadArray(x), ReadArray(y)
+	for i := range min(a.N, b.N) {
+		if an, bn := a.Null(i), b.Null(i); an && bn {
+			continue
+		} else if an || bn {
+			return nil
+		}
+		l, r := a.datum(i), b.datum(i)
+		if err := SimilarRecords(l.b, r.b); err != nil {
+			return err
+		}
+		if compareRecords(l.b, r.b) != 0 {
+			return nil
+		}
 	}
 	return nil
 }

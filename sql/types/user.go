@@ -59,6 +59,9 @@ var users struct {
 }
 
 func lookupUser(o OID) *Info {
+	if o.IsRow() {
+		return lookupRow(o)
+	}
 	if m := users.byOID.Load(); m != nil {
 		return (*m)[o]
 	}
@@ -76,20 +79,15 @@ func Define(o OID, schema, name string, d *Definition) {
 			next[k] = v
 		}
 	}
-	base := Info{
-		OID: o, Name: name, Schema: schema, Len: -1, Kind: d.Kind, Array: d.Array, Align: 'i', Storage: 'x',
-		Receive: "record_recv", Send: "record_send", Input: "record_in", Output: "record_out", ModIn: "-", ModOut: "-", Subscript: "-", Definition: d,
-	}
+	base := *compositeInfo(o, schema, name, d)
 	switch d.Kind {
 	case 'e':
-		base.Category, base.Len, base.ByVal, base.Storage = 'E', 4, true, 'p'
+		base.Category, base.Len, base.ByVal, base.Align, base.Storage = 'E', 4, true, 'i', 'p'
 		base.Input, base.Output, base.Receive, base.Send = "enum_in", "enum_out", "enum_recv", "enum_send"
-	case 'c':
-		base.Category, base.Align = 'C', 'd'
 	case mapKind:
-		base.Kind, base.Category = 'b', 'U'
+		base.Kind, base.Category, base.Align = 'b', 'U', 'i'
 	case 'r':
-		base.Category, base.Subtype, base.Multirange = 'R', d.Subtype, d.Multirange
+		base.Category, base.Align, base.Subtype, base.Multirange = 'R', 'i', d.Subtype, d.Multirange
 		base.Input, base.Output, base.Receive, base.Send = "range_in", "range_out", "range_recv", "range_send"
 		multi := base
 		multi.OID, multi.Name, multi.Kind, multi.Array = d.Multirange, d.MultirangeName, 'm', d.MultirangeArray
@@ -97,6 +95,7 @@ func Define(o OID, schema, name string, d *Definition) {
 		multi.Input, multi.Output, multi.Receive, multi.Send = "multirange_in", "multirange_out", "multirange_recv", "multirange_send"
 		next[multi.OID], next[multi.Array] = &multi, arrayInfo(&multi)
 	case 'd':
+		base.Category, base.Align = 0, 'i'
 		if b := Lookup(d.Base.OID); b != nil {
 			base.Category, base.Len, base.ByVal, base.Align, base.Storage, base.Collation = b.Category, b.Len, b.ByVal, b.Align, b.Storage, b.Collation
 			base.Input, base.Output, base.Receive, base.Send = "domain_in", b.Output, "domain_recv", b.Send
@@ -105,6 +104,14 @@ func Define(o OID, schema, name string, d *Definition) {
 	next[o] = &base
 	next[d.Array] = arrayInfo(&base)
 	users.byOID.Store(&next)
+}
+
+// compositeInfo is what is known of a composite type.
+func compositeInfo(o OID, schema, name string, d *Definition) *Info {
+	return &Info{
+		OID: o, Name: name, Schema: schema, Len: -1, Kind: d.Kind, Category: 'C', Array: d.Array, Align: 'd', Storage: 'x',
+		Receive: "record_recv", Send: "record_send", Input: "record_in", Output: "record_out", ModIn: "-", ModOut: "-", Subscript: "-", Definition: d,
+	}
 }
 
 func arrayInfo(elem *Info) *Info {
