@@ -581,9 +581,6 @@ func (t *tableAlter) retype() error {
 	if err := notWithinItself(t.old, typ); err != nil {
 		return err
 	}
-	if err := rowTypeUsed(t.d.cat, t.old); err != nil {
-		return err
-	}
 	views, err := t.viewsOn(t.col)
 	if err != nil {
 		return err
@@ -597,6 +594,9 @@ func (t *tableAlter) retype() error {
 	} else if len(gen) > 0 {
 		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a generated column").
 			WithDetail("Column \"%s\" is used by generated column \"%s\".", c.Name, t.old.Columns[gen[0]].Name)
+	}
+	if err := rowTypeUsed(t.d.cat, t.old); err != nil {
+		return err
 	}
 	if err := t.retypeDefault(c, typ); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (g *dropping) going(p piece) bool {
 func (g *dropping) visit(p piece) {
 	uses := g.usersOf(p)
 	slices.SortStableFunc(uses, func(a, b piece) int {
-		if x, y := usesArray(a, p.obj), usesArray(b, p.obj); x != y {
+		if x, y := useOrder(a, p), useOrder(b, p); x != y {
 			return x - y
 		}
 		return cmp.Compare(a.obj.ID, b.obj.ID)
@@ -229,48 +229,52 @@ func (g *dropping) columnUsers(o *catalog.Object, col int) []piece {
 	})...)
 }
 
-// usesArray is -1 if a part is of the type of arrays of o or its rows, else 0.
-func usesArray(p piece, o *catalog.Object) int {
-	if of := compositeOf(o); p.kind == partColumn && o.OfType(partType(p)) && partType(p) != of {
-		return -1
+// useOrder orders what uses p: what is of the type of arrays of it comes first, then what
+// uses the type of its rows.
+func useOrder(u, p piece) int {
+	t := usedType(u, p)
+	switch {
+	case t != 0 && t != compositeOf(p.obj):
+		return 0
+	case t != 0 || p.obj.Def != nil:
+		return 1
+	}
+	return 2
+}
+
+// usedType is the type that u uses of p, which is a type, or a relation whose rows have
+// one; 0 if it uses another thing.
+func usedType(u, p piece) types.OID {
+	o := p.obj
+	if p.kind != partWhole || o.Def == nil && o.RowType() == 0 {
+		return 0
+	}
+	var list []types.OID
+	switch {
+	case u.kind == partColumn && u.obj.Def != nil:
+		list = append(list, u.obj.Def.Fields[u.n].Type.OID)
+	case u.kind == partColumn:
+		list = append(list, u.obj.Columns[u.n].Type.OID)
+	case u.kind != partWhole:
+	case u.obj.Def != nil:
+		list = append(list, u.obj.Def.Base.OID)
+	case u.obj.Function != nil:
+		for _, a := range append(slices.Clone(u.obj.Function.Args), catalog.Argument{Type: u.obj.Function.Returns}) {
+			list = append(list, a.Type.OID)
+		}
+	}
+	if i := slices.IndexFunc(list, o.OfType); i >= 0 {
+		return list[i]
 	}
 	return 0
 }
 
-// partType is the type of a column of a table or a composite type.
-func partType(p piece) types.OID {
-	if p.obj.Def != nil {
-		return p.obj.Def.Fields[p.n].Type.OID
+// usedText is how what u uses is told of.
+func (g *dropping) usedText(u, p piece) string {
+	if t := usedType(u, p); t != 0 {
+		return "type " + t.Name()
 	}
-	return p.obj.Columns[p.n].Type.OID
-}
-
-// usedText is how what a part uses is told of: of a relation it may be the type of
-// its rows, of a type that of its arrays.
-func (g *dropping) usedText(p, on piece) string {
-	o := on.obj
-	if on.kind != partWhole || o.Def == nil && o.RowType() == 0 {
-		return g.text(on)
-	}
-	used := types.OID(0)
-	switch {
-	case p.kind == partColumn && o.OfType(partType(p)):
-		used = partType(p)
-	case p.kind != partWhole:
-	case p.obj.Def != nil && p.obj.Def.Kind == 'd' && o.OfType(p.obj.Def.Base.OID):
-		used = p.obj.Def.Base.OID
-	case p.obj.Function != nil:
-		for _, a := range append(slices.Clone(p.obj.Function.Args), catalog.Argument{Type: p.obj.Function.Returns}) {
-			if o.OfType(a.Type.OID) {
-				used = a.Type.OID
-				break
-			}
-		}
-	}
-	if used == 0 {
-		return g.text(on)
-	}
-	return "type " + used.Name()
+	return g.text(p)
 }
 
 // text is how a part is told of.

@@ -9,6 +9,7 @@ import (
 	"github.com/streamdb/streamdb/catalog/pgcatalog"
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -81,6 +82,13 @@ func (e *pgEnv) Settings() []pgcatalog.Setting {
 
 // Rows estimates the rows of a relation, -1 if it is not known.
 func (e *pgEnv) Rows(id plan.ObjectID) float64 { return e.s.c.estimateRows(id) }
+
+// Present implements pgwire.Presenter: types are named as the search path finds them.
+func (s *Session) Present(e *pgerror.Error) *pgerror.Error {
+	return e.Under(func(schema, name string) bool {
+		return pgcatalog.TypeVisible(s.snapshot(), s.relationPath(), schema, name)
+	})
+}
 
 // LastValue is the value that a sequence gave last.
 func (e *pgEnv) LastValue(o *catalog.Object) (int64, bool) {

@@ -77,7 +77,7 @@ func (c *conn) finish(ctx context.Context, err error) (failed bool, fatalErr err
 	if e.Code == pgerror.InternalError {
 		c.log.Warn("internal error", "error", err)
 	}
-	c.w.report('E', e)
+	c.w.report('E', c.presented(e))
 	return true, nil
 }
 

@@ -266,12 +266,20 @@ func (r *results) Complete(tag string) error {
 	return r.c.w.flushIfFull()
 }
 
+// presented is an error or notice as the session shows it.
+func (c *conn) presented(e *pgerror.Error) *pgerror.Error {
+	if p, ok := c.session.(Presenter); ok {
+		return p.Present(e)
+	}
+	return e
+}
+
 // Notice implements ResultWriter.
 func (r *results) Notice(e *pgerror.Error) {
 	if f, ok := r.c.session.(NoticeFilter); ok && !f.WantsNotice(e.Severity) {
 		return
 	}
-	r.c.w.report('N', e)
+	r.c.w.report('N', r.c.presented(e))
 }
 
 // ParameterStatus implements ResultWriter.

@@ -93,6 +93,12 @@ type NoticeFilter interface {
 	WantsNotice(severity string) bool
 }
 
+// Presenter is a Session that knows what names in errors and notices its client is to
+// be shown.
+type Presenter interface {
+	Present(e *pgerror.Error) *pgerror.Error
+}
+
 // ResultWriter takes the results of one statement after another. Simple
 // queries: Begin, Rows…, Complete for each statement. In the extended protocol
 // Begin sends nothing, as Describe has told the columns already.

@@ -553,7 +553,7 @@ func typeVisibleCall(c *call) result {
 	if t.OID < types.FirstUser {
 		return boolean(true)
 	}
-	return boolean(c.m.snap.Schema(t.Schema) != nil && slices.Contains(c.r.env.SearchPath(), t.Schema))
+	return boolean(c.r.typeVisible(t.Schema, t.Name))
 }
 
 func functionVisibleCall(c *call) result {

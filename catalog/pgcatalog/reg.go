@@ -90,7 +90,7 @@ func (r *Reader) relName(m *model, x *rel) string {
 // typeName is the name of a type as format_type prints it.
 func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 	if i := types.Lookup(types.OID(oid)); i != nil {
-		return i.OID.Name(), true
+		return i.OID.Under(r.typeVisible), true
 	}
 	x := m.byType[oid]
 	if x == nil {
@@ -100,6 +100,29 @@ func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 		return r.relName(m, x) + "[]", true
 	}
 	return r.relName(m, x), true
+}
+
+// typeVisible reports whether the type of a name in a schema is the first of that name
+// in the search path.
+func (r *Reader) typeVisible(schema, name string) bool {
+	return TypeVisible(r.env.Snapshot(), r.env.SearchPath(), schema, name)
+}
+
+// TypeVisible reports whether the type of a name in a schema is the first of that name
+// in a search path.
+func TypeVisible(snap *catalog.Snapshot, path []string, schema, name string) bool {
+	for _, s := range path {
+		switch {
+		case s == schema:
+			return true
+		case snap.Get(catalog.KindType, s, name) != nil:
+			return false
+		}
+		if o := snap.Get(catalog.KindTable, s, name); o != nil && o.Relation() {
+			return false
+		}
+	}
+	return false
 }
 
 // procName is the name of a function, with its schema unless it alone is found

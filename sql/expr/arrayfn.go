@@ -467,7 +467,7 @@ func arrayToString(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error
 func needEquality(k Kernel) func(c *Call) (Kernel, error) {
 	return func(c *Call) (Kernel, error) {
 		if t := c.Args[0].Type().OID.Elem(); !types.HasEquality(types.Of(t)) {
-			return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t.Name())
+			return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t)
 		}
 		return k, nil
 	}

@@ -211,7 +211,7 @@ func needOrder(k Kernel) func(c *Call) (Kernel, error) {
 	return func(c *Call) (Kernel, error) {
 		t := c.Args[0].Type().OID.Elem()
 		if _, err := findOperator("<", []types.OID{t, t}, 0); err != nil {
-			return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t.Name())
+			return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", t)
 		}
 		return k, nil
 	}

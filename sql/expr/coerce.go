@@ -131,9 +131,9 @@ func coerceBase(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 		return newCast(ioCastFunc(from.OID, to.OID), e, base, pos), nil
 	}
 	if ctx == CastExplicit {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", from.OID, to.OID).At(pos)
 	}
-	return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot convert type %s to %s", from.OID.Name(), to.OID.Name()).At(pos)
+	return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot convert type %s to %s", from.OID, to.OID).At(pos)
 }
 
 // castWithModifier calls a cast function that takes the target's modifier, and

@@ -44,7 +44,7 @@ func NewCase(whens []When, els Expr, pos int) (Expr, error) {
 // coerceCommon coerces to a type that CommonType found.
 func coerceCommon(e Expr, typ types.Type, context string, pos int) (Expr, error) {
 	if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
-		return nil, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
+		return nil, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID, typ.OID).At(PosOf(e))
 	}
 	return coerceBase(e, typ, CastImplicit, pos)
 }
@@ -85,7 +85,7 @@ func NewMinMax(greatest bool, args []Expr, pos int) (Expr, error) {
 	}
 	less, err := findOperator(op, []types.OID{typ.OID, typ.OID}, pos)
 	if err != nil {
-		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", typ.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify a comparison function for type %s", typ.OID).At(pos)
 	}
 	return &Call{Fn: minMaxFunc(name, typ, less, len(args)), Args: args, Typ: typ, Pos: pos}, nil
 }
@@ -124,7 +124,7 @@ func NewArray(elems []Expr, pos int) (Expr, error) {
 		return &ArrayCtor{Elems: elems, Typ: typ}, nil
 	}
 	if typ.OID.Array() == 0 {
-		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", typ.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", typ.OID).At(pos)
 	}
 	return &ArrayCtor{Elems: elems, Typ: typ.ArrayType()}, nil
 }
@@ -371,7 +371,7 @@ func NewArrayOp(op string, left, array Expr, all bool, pos int) (Expr, error) {
 		return nil, pgerror.As(err).At(pos)
 	}
 	if rt.OID.Array() == 0 {
-		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", rt.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", rt.OID).At(pos)
 	}
 	if isRecord(lt) && isRecord(rt) && !(left.Type().OID == elem && elem.IsComposite()) {
 		fn = similarOperator(fn)

@@ -72,9 +72,9 @@ func (u unit) isDelta() bool { return u != unitNone && (u < unitEpoch || u >= un
 func errUnit(name []byte, t types.Type, known bool) *pgerror.Error {
 	s := strings.ToLower(string(name))
 	if known {
-		return pgerror.New(pgerror.FeatureNotSupported, "unit \"%s\" not supported for type %s", s, t.OID.Name())
+		return pgerror.New(pgerror.FeatureNotSupported, "unit \"%s\" not supported for type %s", s, t.OID)
 	}
-	return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", s, t.OID.Name())
+	return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", s, t.OID)
 }
 
 // isoWeek is the ISO week and year of a day.

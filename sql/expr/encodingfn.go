@@ -254,7 +254,7 @@ func collationFor(c *Call) (Kernel, error) {
 	t := c.Args[0].Type()
 	info := types.Lookup(t.Storage().OID)
 	if t.OID != types.OIDUnknown && (info == nil || info.Collation == 0) {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", t.OID.Name())
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", t.OID)
 	}
 	return RowKernel(func(_ *Eval, _ Args, _ int, out *columnar.Builder) *pgerror.Error {
 		if t.OID == types.OIDUnknown {

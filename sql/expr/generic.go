@@ -38,7 +38,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 				continue
 			}
 			if t.Elem() == 0 {
-				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", t.Name())
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anyarray", t)
 			}
 			if array != 0 && array != t {
 				return g, notAlike("anyarray", array, t)
@@ -59,7 +59,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 				continue
 			}
 			if t.Elem() == 0 {
-				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", t.Name())
+				return g, pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", "anycompatiblearray", t)
 			}
 			compat = append(compat, t.Elem())
 		}
@@ -72,7 +72,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			return g, err
 		}
 		if enum && !g.elem.IsEnum() {
-			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: %s", g.elem.Name())
+			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anyenum is not an enum type: %s", g.elem)
 		}
 	}
 	if usesCompat {
@@ -81,7 +81,7 @@ func resolveGeneric(in, params []types.OID) (generic, error) {
 			return g, pgerror.New(pgerror.DatatypeMismatch, "arguments of anycompatible family cannot be cast to a common type")
 		}
 		if g.common = c; plainCommon && c.Elem() != 0 {
-			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", c.Name())
+			return g, pgerror.New(pgerror.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", c)
 		}
 	}
 	return g, nil
@@ -97,7 +97,7 @@ func (g *generic) takeRange(param, t types.OID, multi *types.OID) error {
 	case t == types.OIDUnknown:
 		return nil
 	case !is:
-		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not a %s type but type %s", what, what[3:], t.Name())
+		return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not a %s type but type %s", what, what[3:], t)
 	case *have != 0 && *have != t:
 		return notAlike(what, *have, t)
 	}
@@ -127,7 +127,7 @@ func (g *generic) setElem(elem, array types.OID, nonArray bool) error {
 		}
 	}
 	if nonArray && elem.Elem() != 0 {
-		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem.Name())
+		return pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", elem)
 	}
 	g.elem = elem
 	return nil
@@ -162,12 +162,12 @@ func (g *generic) actual(t types.Type) (types.Type, error) {
 		return types.Of(o), nil
 	}
 	if base == 0 && g.elem != 0 && (t.OID == types.OIDAnyRange || t.OID == types.OIDAnyMultirange) {
-		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type %s because input has type unknown", t.OID.Name())
+		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type %s because input has type unknown", t.OID)
 	}
 	if base == 0 {
 		return t, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
 	}
-	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", base.Name())
+	return t, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", base)
 }
 
 // commonOID is select_common_type over type OIDs; unknown alone becomes text.

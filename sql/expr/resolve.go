@@ -118,25 +118,25 @@ func noFunction(name string, args []Expr, opts CallOptions) error {
 }
 
 // signatureText is name(type, name => type, …) for messages.
-func signatureText(name string, args []Expr, opts CallOptions) string {
+func signatureText(name string, args []Expr, opts CallOptions) types.Signature {
 	var b strings.Builder
-	b.WriteString(name)
+	b.WriteString(strings.ReplaceAll(name, "%", "%%"))
 	b.WriteByte('(')
 	if opts.Star {
 		b.WriteByte('*')
 	}
-	for i, a := range args {
+	for i := range args {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		if k := i - (len(args) - len(opts.ArgNames)); k >= 0 {
-			b.WriteString(opts.ArgNames[k])
+			b.WriteString(strings.ReplaceAll(opts.ArgNames[k], "%", "%%"))
 			b.WriteString(" => ")
 		}
-		b.WriteString(a.Type().OID.Name())
+		b.WriteString("%s")
 	}
 	b.WriteByte(')')
-	return b.String()
+	return types.Signature{Format: b.String(), Types: oidsOf(args)}
 }
 
 // functionCandidates lists the overloads that fit the number and names of the
@@ -416,11 +416,12 @@ func chooseOperator(op string, in []types.OID, pos int) (*Function, error) {
 	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", operatorText(op, in)).WithHint("%s", hint).At(pos)
 }
 
-func operatorText(op string, in []types.OID) string {
+func operatorText(op string, in []types.OID) types.Signature {
+	op = strings.ReplaceAll(op, "%", "%%")
 	if len(in) == 1 {
-		return op + " " + in[0].Name()
+		return types.Signature{Format: op + " %s", Types: in}
 	}
-	return in[0].Name() + " " + op + " " + in[1].Name()
+	return types.Signature{Format: "%s " + op + " %s", Types: in}
 }
 
 func oidsOf(es []Expr) []types.OID {
@@ -455,7 +456,7 @@ func Coerce(e Expr, to types.Type, ctx CastContext, pos int) (Expr, error) {
 // CoerceToBool is for conditions; context names the clause ("WHERE", "CASE/WHEN", …).
 func CoerceToBool(e Expr, context string, pos int) (Expr, error) {
 	if t := e.Type(); !CanCoerce(t, types.Bool, CastAssignment) || t.OID != types.OIDBool && t.OID != types.OIDUnknown {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", context, "boolean", t.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", context, "boolean", t.OID).At(pos)
 	}
 	return coerce(e, types.Bool, CastAssignment, pos)
 }
@@ -470,7 +471,7 @@ func CommonType(exprs []Expr, context string) (types.Type, error) {
 	}
 	for _, e := range exprs {
 		if t := e.Type(); !CanCoerce(t, typ, CastImplicit) {
-			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID.Name(), typ.OID.Name()).At(PosOf(e))
+			return typ, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s", context, t.OID, typ.OID).At(PosOf(e))
 		}
 	}
 	return typ, nil
@@ -494,7 +495,7 @@ func matchTypes(exprs []Expr, context string) (types.Type, error) {
 		case typ.OID == types.OIDUnknown:
 			typ = types.Of(t.OID)
 		case categoryOf(t.OID) != categoryOf(typ.OID):
-			return typ, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched", context, typ.OID.Name(), t.OID.Name()).At(PosOf(e))
+			return typ, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched", context, typ.OID, t.OID).At(PosOf(e))
 		case !preferred(typ.OID) && canCoerce(typ.OID, t.OID, CastImplicit) && !canCoerce(t.OID, typ.OID, CastImplicit):
 			typ = types.Of(t.OID)
 		}

@@ -26,7 +26,7 @@ func NewSubscript(arg Expr, subs []Subscript, pos int) (Expr, error) {
 		return NewSubscript(e, subs[1:], pos)
 	}
 	if t.OID.Elem() == 0 {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.OID).At(pos)
 	}
 	slice := false
 	for _, s := range subs {
@@ -80,7 +80,7 @@ func subscriptJSON(arg Expr, subs []Subscript, pos int) (Expr, error) {
 			if t != types.OIDUnknown && CanCoerce(key.Type(), types.Int4, CastImplicit) {
 				to = types.Int4
 			} else if t != types.OIDUnknown && !CanCoerce(key.Type(), types.Text, CastImplicit) {
-				return nil, pgerror.New(pgerror.DatatypeMismatch, "subscript type %s is not supported", key.Type().OID.Name()).
+				return nil, pgerror.New(pgerror.DatatypeMismatch, "subscript type %s is not supported", key.Type().OID).
 					WithHint("jsonb subscript must be coercible to either integer or text.").At(PosOf(key)).At(pos)
 			}
 			var err error

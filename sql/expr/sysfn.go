@@ -323,8 +323,8 @@ func formatType(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	switch {
 	case o == 0:
 		out.String("-")
-	case types.Lookup(o) == nil: // perhaps the row type of a relation
-		name := "???"
+	case types.Lookup(o) == nil || o >= types.FirstUser: // named as the search path has it
+		name := o.Name()
 		if x.Context != nil && x.Catalog != nil {
 			if s, ok := x.Catalog.RegName(types.OIDRegtype, uint32(o)); ok {
 				name = s

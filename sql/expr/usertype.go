@@ -92,9 +92,9 @@ func domainKernel(domain types.OID) (Kernel, error) {
 			return nil, err
 		}
 		checks = append(checks, check{n, len(comp.nodes), pgerror.New(pgerror.CheckViolation,
-			"value for domain %s violates check constraint \"%s\"", domain.Name(), c.Name)})
+			"value for domain %s violates check constraint \"%s\"", domain, c.Name)})
 	}
-	null := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", domain.Name())
+	null := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", domain)
 	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		v := x.expand(args[0], n)
 		if notNull && v.HasNulls() {
@@ -127,7 +127,7 @@ func domainKernel(domain types.OID) (Kernel, error) {
 func coerceRow(r *Row, to types.OID, ctx CastContext, pos int) (Expr, error) {
 	fields := to.Fields()
 	if len(fields) != len(r.Fields) {
-		e := pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to.Name()).At(pos)
+		e := pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to).At(pos)
 		if len(r.Fields) < len(fields) {
 			return nil, e.WithDetail("Input has too few columns.")
 		}
@@ -140,8 +140,8 @@ func coerceRow(r *Row, to types.OID, ctx CastContext, pos int) (Expr, error) {
 			from = r.literals[i]
 		}
 		if t := from.Type(); !CanCoerce(t, f.Type, ctx) {
-			return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to.Name()).
-				WithDetail("Cannot cast type %s to %s in column %d.", t.OID.Name(), f.Type.OID.Name(), i+1).At(pos)
+			return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type record to %s", to).
+				WithDetail("Cannot cast type %s to %s in column %d.", t.OID, f.Type.OID, i+1).At(pos)
 		}
 		e, err := coerce(from, f.Type, ctx, pos)
 		if err != nil {
@@ -183,7 +183,7 @@ func fieldCall(e Expr, i int, name string, typ types.Type, pos int) Expr {
 				}
 				if t := r.Type(i); oid == types.OIDRecord && t.OID != typ.OID && t.Storage().OID != typ.OID {
 					return pgerror.New(pgerror.DatatypeMismatch, "attribute %d of type record has wrong type", i+1).
-						WithDetail("Table has type %s, but query expects %s.", t.OID.Name(), typ.OID.Name())
+						WithDetail("Table has type %s, but query expects %s.", t.OID, typ.OID)
 				}
 				r.AppendField(out, i)
 				return nil
@@ -281,7 +281,7 @@ func enumBound(last bool) Kernel {
 		for i := range n {
 			switch {
 			case len(labels) == 0:
-				x.Fail(i, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "enum %s contains no values", c.Typ.OID.Name()))
+				x.Fail(i, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "enum %s contains no values", c.Typ.OID))
 				out.Null()
 			case last:
 				out.Int64(labels[len(labels)-1].Order)

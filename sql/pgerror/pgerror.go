@@ -23,13 +23,67 @@ type Error struct {
 	Column     string
 	Constraint string
 	DataType   string
+
+	message, detail, hint named
+}
+
+// Name is an argument of a message that is told by the name that it has for who reads
+// it: a type outside of the schemas of the search path comes with its schema.
+// visible says whether a type is found without.
+type Name interface {
+	Under(visible func(schema, name string) bool) string
+}
+
+// named is a text with names in it, as it was made.
+type named struct {
+	format string
+	args   []any
+}
+
+// text makes a text and keeps, if there are names in it, what it is made of.
+func text(format string, args []any) (string, named) {
+	for _, a := range args {
+		if _, ok := a.(Name); ok {
+			return fmt.Sprintf(format, args...), named{format, args}
+		}
+	}
+	return fmt.Sprintf(format, args...), named{}
+}
+
+func (n *named) under(text *string, visible func(schema, name string) bool) {
+	if n.args == nil {
+		return
+	}
+	args := append([]any(nil), n.args...)
+	for i, a := range args {
+		if x, ok := a.(Name); ok {
+			args[i] = x.Under(visible)
+		}
+	}
+	if fmt.Sprintf(n.format, n.args...) == *text { // else it has been changed since
+		*text = fmt.Sprintf(n.format, args...)
+	}
+}
+
+// Under is e with the names that its texts have in them as they are for a reader.
+func (e *Error) Under(visible func(schema, name string) bool) *Error {
+	if e.message.args == nil && e.detail.args == nil && e.hint.args == nil {
+		return e
+	}
+	c := *e
+	c.message.under(&c.Message, visible)
+	c.detail.under(&c.Detail, visible)
+	c.hint.under(&c.Hint, visible)
+	return &c
 }
 
 func (e *Error) Error() string { return e.Message }
 
 // New makes an error with a SQLSTATE and a formatted message.
 func New(code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	e := &Error{Code: code}
+	e.Message, e.message = text(format, args)
+	return e
 }
 
 // At is a copy of e at a 1-based character position, unless it has one.
@@ -45,14 +99,14 @@ func (e *Error) At(pos int) *Error {
 // WithDetail is a copy of e with a detail sentence.
 func (e *Error) WithDetail(format string, args ...any) *Error {
 	c := *e
-	c.Detail = fmt.Sprintf(format, args...)
+	c.Detail, c.detail = text(format, args)
 	return &c
 }
 
 // WithHint is a copy of e with a hint sentence.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
-	c.Hint = fmt.Sprintf(format, args...)
+	c.Hint, c.hint = text(format, args)
 	return &c
 }
 

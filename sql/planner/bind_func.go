@@ -149,11 +149,11 @@ func (x exprBinder) funcName(f *pg.FuncCall) (string, error) {
 
 // noFunction is the error that there is no such function.
 func (x exprBinder) noFunction(name string, args []expr.Expr, pos int) error {
-	typs := make([]string, len(args))
-	for i, a := range args {
-		typs[i] = types.Of(a.Type().OID).String()
+	list := types.Signature{Format: strings.TrimPrefix(strings.Repeat(", %s", len(args)), ", ")}
+	for _, a := range args {
+		list.Types = append(list.Types, a.Type().OID)
 	}
-	return pgerror.New(pgerror.UndefinedFunction, "function %s(%s) does not exist", name, strings.Join(typs, ", ")).
+	return pgerror.New(pgerror.UndefinedFunction, "function %s(%s) does not exist", name, list).
 		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.").At(pos)
 }
 
@@ -347,7 +347,7 @@ func (x exprBinder) checkDistinctAggregate(call *plan.AggCall, f *pg.FuncCall, p
 			if i < len(f.Args) {
 				at = x.pos(nodeLocation(f.Args[i]))
 			}
-			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", a.Type().OID.Name()).At(at)
+			return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", a.Type().OID).At(at)
 		}
 	}
 	for i, o := range call.OrderBy {

@@ -146,7 +146,7 @@ func (sel *selectState) checkGroupable(e expr.Expr, pos int) error {
 		return bad
 	}
 	if !types.HasEquality(e.Type()) {
-		return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", e.Type().OID.Name()).At(pos)
+		return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", e.Type().OID).At(pos)
 	}
 	return nil
 }

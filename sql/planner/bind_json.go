@@ -120,7 +120,7 @@ func (x exprBinder) formatted(e expr.Expr, f *pg.JsonFormat, def, target types.T
 		to = format
 	}
 	if !expr.CanCoerce(e.Type(), to, expr.CastExplicit) {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().OID.Name(), to.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().OID, to.OID).At(pos)
 	}
 	return expr.Coerce(e, to, expr.CastExplicit, pos)
 }
@@ -183,7 +183,7 @@ func (x exprBinder) jsonResult(e expr.Expr, t types.Type, pos int) (expr.Expr, e
 		}
 		return expr.NewCall("convert_to", []expr.Expr{s, unknownConst("utf8", pos)}, expr.CallOptions{Pos: pos})
 	case !expr.CanCoerce(e.Type(), t, expr.CastAssignment):
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().OID.Name(), t.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().OID, t.OID).At(pos)
 	}
 	return expr.Coerce(e, t, expr.CastAssignment, pos)
 }
@@ -402,7 +402,7 @@ func (x exprBinder) jsonSerialize(s *pg.JsonSerializeExpr) (expr.Expr, error) {
 	case t.OID == 0:
 		t = types.Text
 	case t.OID != types.OIDBytea && !isString(t):
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot use type %s in RETURNING clause of %s", t.OID.Name(), "JSON_SERIALIZE()").
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot use type %s in RETURNING clause of %s", t.OID, "JSON_SERIALIZE()").
 			WithHint("Try returning a string type or bytea.")
 	}
 	return x.jsonResult(e, t, x.pos(s.Location))
@@ -414,7 +414,7 @@ func (x exprBinder) isJSON(p *pg.JsonIsPredicate) (expr.Expr, error) {
 		return nil, err
 	}
 	if !isJSONType(e.Type()) && e.Type().OID != types.OIDText {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot use type %s in IS JSON predicate", e.Type().OID.Name())
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot use type %s in IS JSON predicate", e.Type().OID)
 	}
 	item := map[pg.JsonValueType]expr.JSONItem{
 		pg.JsonValueType_JS_TYPE_OBJECT: expr.JSONObject, pg.JsonValueType_JS_TYPE_ARRAY: expr.JSONArray, pg.JsonValueType_JS_TYPE_SCALAR: expr.JSONScalar,

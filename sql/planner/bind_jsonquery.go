@@ -114,7 +114,7 @@ func (x exprBinder) jsonPath(n *pg.Node) (expr.Expr, error) {
 	path := types.Of(types.OIDJSONPath)
 	pos := x.pos(nodeLocation(n))
 	if !expr.CanCoerce(e.Type(), path, expr.CastExplicit) {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "JSON path expression must be of type %s, not of type %s", "jsonpath", e.Type().OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "JSON path expression must be of type %s, not of type %s", "jsonpath", e.Type().OID).At(pos)
 	}
 	return expr.Coerce(e, path, expr.CastExplicit, pos)
 }
@@ -227,8 +227,8 @@ func (x exprBinder) jsonDefault(b *pg.JsonBehavior, s *expr.JSONSpec) (expr.Expr
 		ctx = expr.CastAssignment
 	}
 	if !expr.CanCoerce(e.Type(), to, ctx) {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast behavior expression of type %s to %s", e.Type().OID.Name(), s.Returning.OID.Name()).
-			WithHint("You will need to explicitly cast the expression to type %s.", s.Returning.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast behavior expression of type %s to %s", e.Type().OID, s.Returning.OID).
+			WithHint("You will need to explicitly cast the expression to type %s.", s.Returning.OID).At(pos)
 	}
 	return expr.Coerce(e, to, ctx, pos)
 }

@@ -164,7 +164,7 @@ func (x exprBinder) recordFields(base expr.Expr, cols []plan.Column, defsPos, po
 		for i, f := range row.Fields {
 			if f.Type().OID != cols[i].Type.OID {
 				return nil, pgerror.New(pgerror.DatatypeMismatch, "function return row and query-specified return row do not match").
-					WithDetail("Returned type %s at ordinal position %d, but query expects %s.", f.Type().OID.Name(), i+1, cols[i].Type.OID.Name())
+					WithDetail("Returned type %s at ordinal position %d, but query expects %s.", f.Type().OID, i+1, cols[i].Type.OID)
 			}
 		}
 	case !expr.IsNullConst(expr.StripRelabel(base)):

@@ -568,7 +568,7 @@ func (sel *selectState) distinctClause() error {
 					"for SELECT DISTINCT, ORDER BY expressions must appear in select list").At(pos)
 			}
 			if t := it.expr.Type(); !types.HasEquality(t) {
-				return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t.OID.Name()).At(it.pos)
+				return pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", t.OID).At(it.pos)
 			}
 		}
 		return nil

@@ -158,7 +158,7 @@ func (b *binder) combineSets(kind plan.SetOpKind, all bool, name string, l, r *b
 	if !all {
 		for i, c := range l.rel.Columns() {
 			if !types.HasEquality(c.Type) {
-				return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", c.Type.OID.Name()).At(l.cols[i].pos)
+				return nil, pgerror.New(pgerror.UndefinedFunction, "could not identify an equality operator for type %s", c.Type.OID).At(l.cols[i].pos)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (x exprBinder) xmlArg(n *pg.Node, t types.Type, what string) (expr.Expr, er
 // specific makes an expression one of a type that a construct needs.
 func (x exprBinder) specific(e expr.Expr, t types.Type, what string, pos int) (expr.Expr, error) {
 	if !expr.CanCoerce(e.Type(), t, expr.CastAssignment) {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", what, t.OID.Name(), e.Type().OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type %s, not type %s", what, t.OID, e.Type().OID).At(pos)
 	}
 	return expr.Coerce(e, t, expr.CastAssignment, pos)
 }
@@ -146,7 +146,7 @@ func (x exprBinder) xmlSerialize(s *pg.XmlSerialize) (expr.Expr, error) {
 	}
 	e = expr.NewXMLSerialize(s.Xmloption == pg.XmlOptionType_XMLOPTION_DOCUMENT, s.Indent, e, pos)
 	if !expr.CanCoerce(types.Text, t, expr.CastImplicit) {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast XMLSERIALIZE result to %s", t.OID.Name()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast XMLSERIALIZE result to %s", t.OID).At(pos)
 	}
 	return expr.Coerce(e, t, expr.CastImplicit, pos)
 }

@@ -279,7 +279,7 @@ func parseBytesBinary(b *columnar.Builder, t Type, p []byte) (err error) {
 		case t.OID.IsMultirange():
 			buf, err = parseMultirangeBinary(buf, t.OID, p)
 		default:
-			return pgerror.New(pgerror.UndefinedFunction, "no binary input function available for type %s", t.OID.Name())
+			return pgerror.New(pgerror.UndefinedFunction, "no binary input function available for type %s", t.OID)
 		}
 	}
 	if err != nil {

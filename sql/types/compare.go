@@ -177,7 +177,7 @@ func SimilarRecords(x, y []byte) *pgerror.Error {
 	for i := range min(a.N, b.N) {
 		t, u := a.Type(i).Storage(), b.Type(i).Storage()
 		if t.OID != u.OID {
-			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", a.Type(i).OID.Name(), b.Type(i).OID.Name(), i+1)
+			return pgerror.New(pgerror.DatatypeMismatch, "cannot compare dissimilar column types %s and %s at record column %d", a.Type(i).OID, b.Type(i).OID, i+1)
 		}
 		if an, bn := a.Null(i), b.Null(i); an && bn {
 			continue

@@ -394,7 +394,7 @@ func parseGeoBinary(dst []byte, o OID, p []byte) ([]byte, error) {
 		}
 		k := int32(binary.BigEndian.Uint32(p))
 		if k <= 0 || k >= maxGeoPoints {
-			return dst, pgerror.New(pgerror.InvalidBinaryRepresentation, "invalid number of points in external \"%s\" value", o.Name())
+			return dst, pgerror.New(pgerror.InvalidBinaryRepresentation, "invalid number of points in external \"%s\" value", o)
 		}
 		n, p = 2*int(k), p[4:]
 	}

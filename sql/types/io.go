@@ -190,5 +190,5 @@ func errInput(typ, s string) error {
 }
 
 func errNoInput(t Type) error {
-	return pgerror.New(pgerror.FeatureNotSupported, "cannot accept a value of type %s", t.OID.Name())
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot accept a value of type %s", t.OID)
 }

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -57,4 +58,49 @@ func namePart(s string, i int) (part string, next int, ok bool) {
 		i++
 	}
 	return strings.ToLower(s[from:i]), i, i > from
+}
+
+// String is the name of the type.
+func (o OID) String() string { return o.Name() }
+
+// Under is the name of the type for who finds some types without their schemas.
+func (o OID) Under(visible func(schema, name string) bool) string {
+	i := Lookup(o)
+	switch {
+	case i == nil || o < FirstUser || o.IsAnonymous():
+		return o.Name()
+	case i.IsArray():
+		return i.Elem.Under(visible) + "[]"
+	case i.Schema == "" || visible(i.Schema, i.Name):
+		return quoteTypeName(i.Name)
+	}
+	return quoteTypeName(i.Schema) + "." + quoteTypeName(i.Name)
+}
+
+// Under is the type for who finds some types without their schemas.
+func (t Type) Under(visible func(schema, name string) bool) string {
+	if t.OID < FirstUser {
+		return t.String()
+	}
+	return t.OID.Under(visible)
+}
+
+// Signature is a text in which types are named: %s stands for each of them.
+type Signature struct {
+	Format string
+	Types  []OID
+}
+
+// String is the text.
+func (t Signature) String() string {
+	return t.Under(func(schema, _ string) bool { return schema == "public" })
+}
+
+// Under is the text for who finds some types without their schemas.
+func (t Signature) Under(visible func(schema, name string) bool) string {
+	args := make([]any, len(t.Types))
+	for i, o := range t.Types {
+		args[i] = o.Under(visible)
+	}
+	return fmt.Sprintf(t.Format, args...)
 }

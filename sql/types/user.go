@@ -268,7 +268,7 @@ func parseLabel(o OID, s string) (int64, error) {
 			return l.Order, nil
 		}
 	}
-	return 0, pgerror.New(pgerror.InvalidTextRepresentation, "invalid input value for enum %s: \"%s\"", o.Name(), s)
+	return 0, pgerror.New(pgerror.InvalidTextRepresentation, "invalid input value for enum %s: \"%s\"", o, s)
 }
 
 // quoteUser is the name of a user-defined type as SQL has it, with its schema
