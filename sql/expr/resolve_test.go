@@ -52,7 +52,7 @@ func comparableNames(t *testing.T, s *oracle.Server) (funcs, ops []string) {
 			for _, f := range fs {
 				args := make([]string, len(f.Args))
 				for i, a := range f.Args {
-					args[i] = fmt.Sprint(a.OID)
+					args[i] = fmt.Sprint(uint32(a.OID))
 				}
 				out[name+"("+strings.Join(args, " ")+")"] = true
 			}
