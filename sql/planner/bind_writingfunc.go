@@ -309,6 +309,11 @@ func BindCall(ctx *Context, text string, base int, f *pg.FuncCall) (*catalog.Obj
 	if err != nil {
 		e := *pgerror.As(err)
 		if e.Code == pgerror.UndefinedFunction {
+			if x.isFunction(f) {
+				what := strings.TrimSuffix(strings.TrimPrefix(e.Message, "function "), " does not exist")
+				return nil, nil, pgerror.New(pgerror.WrongObjectType, "%s is not a procedure", what).
+					WithHint("To call a function, use SELECT.").At(pos)
+			}
 			e.Message = strings.Replace(e.Message, "function ", "procedure ", 1)
 			e.Hint = strings.Replace(e.Hint, "No function", "No procedure", 1)
 		}
@@ -325,6 +330,21 @@ func BindCall(ctx *Context, text string, base int, f *pg.FuncCall) (*catalog.Obj
 	c := *o
 	c.Function = &fn
 	return &c, in, nil
+}
+
+// isFunction says whether a function, and no procedure, can be called so. CALL counts
+// the output parameters.
+func (x exprBinder) isFunction(f *pg.FuncCall) bool {
+	for _, o := range x.binder.userFunctions(listNames(f.Funcname)) {
+		if slices.ContainsFunc(o.Function.Table, func(a catalog.Argument) bool { return a.Mode == 'o' }) {
+			return false
+		}
+	}
+	if _, err := x.expr(&pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}); err != nil {
+		code := pgerror.As(err).Code
+		return code != pgerror.UndefinedFunction && code != pgerror.WrongObjectType
+	}
+	return true
 }
 
 // eachCall visits the calls of functions in a tree.

@@ -125,3 +125,8 @@ SELECT o.n, x.* FROM (VALUES (1),(2)) o(n), LATERAL (SELECT * FROM f(o.n)) x;
 SELECT * FROM generate_series(1,2) g, h(g) WITH ORDINALITY;
 SELECT * FROM ROWS FROM (generate_series(1,2), rt());
 DROP SCHEMA script_sc CASCADE;
+CREATE FUNCTION notproc(i int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CALL notproc(1);
+CALL abs(1);
+CALL sum(1);
+CALL notproc('x'::text);
