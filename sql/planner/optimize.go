@@ -97,6 +97,9 @@ type optimizer struct {
 	changed bool // in this round, by a rule that may make room for others
 	lastID  int  // of the bindings
 	round   int
+	// simple are the expressions that simplification leaves as they are, by the
+	// nullability of the columns that they are over.
+	simple map[expr.Expr]uint64
 }
 
 // on reports whether a rule may be applied.

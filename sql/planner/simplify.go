@@ -17,10 +17,12 @@ type simplifier struct {
 	cols []plan.Column
 }
 
-// simplifyExprs simplifies the expressions of one node.
+// simplifyExprs simplifies the expressions of one node. Long ones that were
+// found to be simple before are passed over: the rules run in rounds.
 func (o *optimizer) simplifyExprs(r plan.Rel) plan.Rel {
 	s := simplifier{o: o}
 	known := false
+	var over uint64
 	return plan.MapExprs(r, func(e expr.Expr) expr.Expr {
 		switch e.(type) {
 		case *expr.Column, *expr.Const, *expr.Param:
@@ -28,9 +30,32 @@ func (o *optimizer) simplifyExprs(r plan.Rel) plan.Rel {
 		}
 		if !known {
 			s.cols, known = scopeColumns(r), true
+			over = nullability(s.cols)
 		}
-		return s.expr(o.fold(e))
+		if had, ok := o.simple[e]; ok && had == over {
+			return e
+		}
+		n := s.expr(o.fold(e))
+		if _, deep := e.(*expr.Logic); deep && n == e {
+			if o.simple == nil {
+				o.simple = map[expr.Expr]uint64{}
+			}
+			o.simple[e] = over
+		}
+		return n
 	})
+}
+
+// nullability tells column lists apart by which of their columns may be NULL.
+func nullability(cols []plan.Column) uint64 {
+	const prime = 1099511628211 // of FNV-1a
+	h := uint64(len(cols))
+	for _, c := range cols {
+		if h *= prime; c.NotNull {
+			h++
+		}
+	}
+	return h
 }
 
 // scopeColumns are the columns that the expressions of a node are over.
