@@ -16,6 +16,23 @@ type Builder struct {
 	offs   []uint32
 	data   []byte
 	last   int // bytes of the column built before, for the room of a pooled one
+	watch  *watch
+}
+
+// watch is what a watched builder tells of.
+type watch struct {
+	grown   func(bytes int) // the capacity that its data has grown to
+	longest int             // of a value
+	refuse  func(bytes int) // a longer one
+}
+
+// NewWatchedBuilder makes a builder of bytes that tells grown the capacity of its data
+// whenever that grows, and refuse of a value that is longer than longest. Both may
+// panic.
+func NewWatchedBuilder(capacity int, grown func(bytes int), longest int, refuse func(bytes int)) *Builder {
+	b := &Builder{kind: KindBytes, watch: &watch{grown, longest, refuse}}
+	b.reset(capacity)
+	return b
 }
 
 // NewBuilder makes a builder with room for capacity values.
@@ -34,7 +51,7 @@ func NewPooledBuilder(kind Kind, capacity int) *Builder {
 }
 
 func (b *Builder) reset(capacity int) {
-	*b = Builder{kind: b.kind, pooled: b.pooled}
+	*b = Builder{kind: b.kind, pooled: b.pooled, watch: b.watch}
 	if capacity > 0 {
 		b.reserve(capacity)
 	}
@@ -55,7 +72,11 @@ func (b *Builder) regrow(old []byte, n int) []byte {
 	if l == 0 && b.pooled {
 		room = max(room, b.last)
 	}
-	nb := b.bytes(max(2*cap(old), l+n, room))
+	size := max(2*cap(old), l+n, room)
+	if b.watch != nil {
+		b.watch.grown(size)
+	}
+	nb := b.bytes(size)
 	copy(nb, old)
 	if b.pooled && cap(old) > 0 {
 		putBytes(old)
@@ -68,6 +89,9 @@ func (b *Builder) Kind() Kind { return b.kind }
 
 // Len is the number of values appended.
 func (b *Builder) Len() int { return b.n }
+
+// DataLen is the bytes of the values of a builder of bytes.
+func (b *Builder) DataLen() int { return len(b.data) }
 
 // reserve makes room for n more fixed values or offsets.
 func (b *Builder) reserve(n int) {
@@ -115,6 +139,9 @@ func (b *Builder) growData(n int) {
 	l := len(b.data)
 	if l+n > cap(b.data) {
 		if l == 0 && !b.pooled {
+			if b.watch != nil {
+				b.watch.grown(n)
+			}
 			b.data = make([]byte, n)
 			return
 		}
@@ -192,6 +219,9 @@ func (b *Builder) Bytes(x []byte) {
 		return
 	}
 	if l+len(x) > cap(b.data) {
+		if b.watch != nil && len(x) > b.watch.longest {
+			b.watch.refuse(len(x))
+		}
 		b.data = b.regrow(b.data, len(x))
 	}
 	b.data = b.data[:l+len(x)]
@@ -245,7 +275,14 @@ func (b *Builder) String(x string) {
 // Extend gives the data buffer to f, which appends one value to it and returns
 // the longer buffer: a way to format into the column without a copy.
 func (b *Builder) Extend(f func(dst []byte) []byte) {
+	l, room := len(b.data), cap(b.data)
 	b.data = f(b.data)
+	if b.watch != nil && cap(b.data) > room {
+		if n := len(b.data) - l; n > b.watch.longest {
+			b.watch.refuse(n)
+		}
+		b.watch.grown(cap(b.data))
+	}
 	b.endBytes()
 }
 
@@ -396,7 +433,7 @@ func (b *Builder) Build() *Vec {
 		b.growNulls((b.n + 63) / 64)
 		v.nulls = b.nulls
 	}
-	*b = Builder{kind: b.kind, pooled: b.pooled, last: max(len(b.fixed), len(b.data))}
+	*b = Builder{kind: b.kind, pooled: b.pooled, last: max(len(b.fixed), len(b.data)), watch: b.watch}
 	return v
 }
 

@@ -175,6 +175,8 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Coordinator, err er
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.timeline = newTimeline(c)
 	c.memory.limit, c.memory.log, c.memory.relieve = opts.MemoryLimit, opts.Logger, c.askCheckpoint
+	c.memory.look, c.memory.done = make(chan chan struct{}), make(chan struct{})
+	c.memory.room.Store(opts.MemoryLimit / 8)
 	if opts.MemoryLimit > 0 {
 		trace.SetOrderLimit(max(opts.MemoryLimit/8, 16<<20))
 	}

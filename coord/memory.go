@@ -31,6 +31,12 @@ type memoryGate struct {
 	// paused, if not nil, is closed when queries may make more rows: it is being
 	// found out whether one has to be ended.
 	paused atomic.Pointer[chan struct{}]
+	// since is the bytes of rows that queries have made since the heap was looked at;
+	// at room they must not make more before it is looked at again, for which look
+	// is asked.
+	since, room atomic.Int64
+	look        chan chan struct{}
+	done        chan struct{} // closed when run has ended
 
 	queries map[*queryMemory]struct{} // that run
 }
@@ -39,6 +45,7 @@ type memoryGate struct {
 type queryMemory struct {
 	gate   *memoryGate
 	made   atomic.Int64
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 	ended  atomic.Bool // for want of memory
 }
@@ -46,8 +53,27 @@ type queryMemory struct {
 // add counts rows that a query reads or makes.
 func (q *queryMemory) add(bytes int) {
 	q.made.Add(int64(bytes))
-	if ch := q.gate.paused.Load(); ch != nil {
+	g := q.gate
+	if ch := g.paused.Load(); ch != nil {
 		<-*ch
+	}
+	if since := g.since.Add(int64(bytes)); g.limit <= 0 || since < g.room.Load() {
+		return
+	}
+	seen := make(chan struct{})
+	select {
+	case g.look <- seen:
+		<-seen
+	case <-q.ctx.Done():
+		return
+	case <-g.done:
+		return
+	}
+	if g.room.Load() == 0 { // another query has been ended and is not gone yet
+		select {
+		case <-time.After(memoryTickQuery):
+		case <-q.ctx.Done():
+		}
 	}
 }
 
@@ -55,6 +81,7 @@ func (q *queryMemory) add(bytes int) {
 func (g *memoryGate) enter(ctx context.Context) (context.Context, *queryMemory) {
 	q := &queryMemory{gate: g}
 	ctx, q.cancel = context.WithCancelCause(ctx)
+	q.ctx = ctx
 	g.mu.Lock()
 	if g.queries == nil {
 		g.queries = map[*queryMemory]struct{}{}
@@ -89,56 +116,82 @@ const (
 
 // run samples the heap.
 func (g *memoryGate) run(ctx context.Context) {
+	defer close(g.done)
 	if g.limit <= 0 {
 		return
 	}
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	timer := time.NewTimer(memoryTick)
 	defer timer.Stop()
-	over := 0
+	h := heapWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	for {
+		var asked chan struct{}
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			h.over++
+		case asked = <-g.look:
+			if h.over >= 0 || !h.ended {
+				h.over = queryTicks
+			}
 		}
-		used := g.used(sample)
-		if over++; used <= queryShare {
-			over = 0
-		}
-		end := false
-		paused := over >= queryTicks
-		if paused {
-			// Much of it may be garbage. To find out takes long in a large heap.
-			ch := make(chan struct{})
-			g.paused.Store(&ch)
-			runtime.GC()
-			used = g.used(sample)
-			end, over = used > queryShare, -queryPause
+		g.sample(&h)
+		if asked != nil {
+			close(asked)
+			continue
 		}
 		g.mu.Lock()
-		switch {
-		case used > gateShare && g.open == nil:
-			g.open = make(chan struct{})
-		case used <= gateShare && g.open != nil:
-			close(g.open)
-			g.open = nil
-		}
-		if used > gateShare {
-			g.relieve()
-		}
-		if end {
-			g.endLargest(used > queryShareAny)
-		}
-		if paused {
-			close(*g.paused.Swap(nil))
-		}
 		next := memoryTick
 		if len(g.queries) > 0 {
 			next = memoryTickQuery
 		}
 		g.mu.Unlock()
 		timer.Reset(next)
+	}
+}
+
+// heapWatch is what run knows of the heap.
+type heapWatch struct {
+	sample []metrics.Sample
+	over   int  // ticks for which it was over its share; negative after a close look
+	ended  bool // a query was ended then, and may not be gone yet
+}
+
+// sample looks at the heap once.
+func (g *memoryGate) sample(h *heapWatch) {
+	g.since.Store(0)
+	used := g.used(h.sample)
+	if used <= queryShare {
+		h.over, h.ended = min(h.over, 0), false
+	}
+	end := false
+	paused := h.over >= queryTicks
+	if paused {
+		// Much of it may be garbage. To find out takes long in a large heap.
+		ch := make(chan struct{})
+		g.paused.Store(&ch)
+		runtime.GC()
+		used = g.used(h.sample)
+		end, h.over, h.ended = used > queryShare, -queryPause, false
+	}
+	g.mu.Lock()
+	switch {
+	case used > gateShare && g.open == nil:
+		g.open = make(chan struct{})
+	case used <= gateShare && g.open != nil:
+		close(g.open)
+		g.open = nil
+	}
+	if used > gateShare {
+		g.relieve()
+	}
+	if end {
+		h.ended = g.endLargest(used > queryShareAny)
+	}
+	g.mu.Unlock()
+	g.room.Store(max(int64((1-used)*float64(g.limit)), 0))
+	if paused {
+		close(*g.paused.Swap(nil))
 	}
 }
 
@@ -149,8 +202,8 @@ func (g *memoryGate) used(sample []metrics.Sample) float64 {
 }
 
 // endLargest cancels the query that has made most, if that is much or any will
-// do. Call with the lock held.
-func (g *memoryGate) endLargest(anyone bool) {
+// do, and reports whether it has. Call with the lock held.
+func (g *memoryGate) endLargest(anyone bool) bool {
 	var most *queryMemory
 	for q := range g.queries {
 		if most == nil || q.made.Load() > most.made.Load() {
@@ -158,7 +211,7 @@ func (g *memoryGate) endLargest(anyone bool) {
 		}
 	}
 	if most == nil || !anyone && float64(most.made.Load()) < float64(g.limit)*queryMade {
-		return
+		return false
 	}
 	g.log.Warn("a query was ended for want of memory", slog.Int64("bytes_made", most.made.Load()))
 	delete(g.queries, most)
@@ -169,6 +222,7 @@ func (g *memoryGate) endLargest(anyone bool) {
 	}
 	most.cancel(pgerror.New(pgerror.OutOfMemory, "out of memory").WithDetail("%s", detail).
 		WithHint("Ask for fewer rows, or keep the result up to date as a materialized view."))
+	return true
 }
 
 // wait returns when the gate is open.

@@ -385,8 +385,12 @@ func (s *Session) brief(f func() error) (err error) {
 	return f()
 }
 
-// panicked makes an internal error of a panic, unless it tells of a limit.
+// panicked makes an internal error of a panic, unless it is a user's error or tells of a
+// limit.
 func (s *Session) panicked(r any) error {
+	if err, ok := r.(*pgerror.Error); ok {
+		return err
+	}
 	if err, ok := r.(error); ok && errors.Is(err, columnar.ErrTooLarge) {
 		return pgerror.New(pgerror.ProgramLimitExceeded, "%s", err).WithHint("Make shorter values, or fewer rows of them.")
 	}

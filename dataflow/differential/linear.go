@@ -33,6 +33,13 @@ func (c *Circuit) Map(s Stream, m Mapper, outKinds []columnar.Kind) (oks, errs S
 
 type mapOp struct{ m Mapper }
 
+// Partial is a Mapper that can leave off.
+type Partial interface {
+	Mapper
+	// ApplyUpTo is Apply that ends once it has emitted so many bytes, after some rows.
+	ApplyUpTo(in *dataflow.Delta, bytes int, emit, emitErr func(*dataflow.Delta)) (rows int)
+}
+
 // Expander is a Mapper that may make many rows of one.
 type Expander interface {
 	Mapper
@@ -98,24 +105,60 @@ func (op mapOp) inPortions(x *Context, in []*dataflow.Delta) {
 			round = append(round, some)
 			rows += hi
 		}
-		sizes := make([]int, len(round))
-		x.each(len(round), rows*max(perRow/16, 1), func(i int, out *Emitter) {
-			op.m.Apply(round[i], func(d *dataflow.Delta) {
-				sizes[i] += d.MemSize()
-				out.Emit(0, d)
-			}, func(d *dataflow.Delta) { out.Emit(1, d) })
-		})
-		made := 0
-		for _, n := range sizes {
-			made += n
-		}
+		made := op.round(x, round, rows*max(perRow/16, 1), 2*x.c.portion()/parts, &waiting)
 		perRow = made/max(rows, 1) + 1
 		size = min(max(x.c.portion()/(perRow*parts), 1), parallelRows)
-		if waiting += made; waiting >= x.c.portion() {
+		if waiting >= x.c.portion() {
 			x.drain()
 			waiting = 0
 		}
 	}
+}
+
+// round maps deltas, possibly in parallel, each up to about most bytes at first, and
+// tells the bytes made. Waiting are those that were not drained.
+func (op mapOp) round(x *Context, in []*dataflow.Delta, work, most int, waiting *int) (made int) {
+	rests := make([]*dataflow.Delta, len(in))
+	outs := make([][]sent, len(in))
+	x.each(len(in), work, func(i int, _ *Emitter) {
+		outs[i], rests[i] = op.some(in[i], most)
+	})
+	for i, out := range outs {
+		for rest := rests[i]; ; out, rest = op.some(rest, x.c.portion()) {
+			for _, s := range out {
+				if s.port == 0 {
+					made += s.d.MemSize()
+					*waiting += s.d.MemSize()
+				}
+				x.Emit(s.port, s.d)
+			}
+			if rest == nil {
+				break
+			}
+			x.drain()
+			*waiting = 0
+			if x.c.opts.Poll != nil {
+				x.c.opts.Poll()
+			}
+		}
+		outs[i] = nil
+	}
+	return made
+}
+
+// some maps rows of d, about as many as make so many bytes, and gives what is left.
+func (op mapOp) some(d *dataflow.Delta, most int) (out []sent, rest *dataflow.Delta) {
+	emit := func(d *dataflow.Delta) { out = append(out, sent{0, d}) }
+	fail := func(d *dataflow.Delta) { out = append(out, sent{1, d}) }
+	p, ok := op.m.(Partial)
+	if !ok {
+		op.m.Apply(d, emit, fail)
+		return out, nil
+	}
+	if n := p.ApplyUpTo(d, most, emit, fail); n < d.N {
+		return out, sliceDelta(d, n, d.N)
+	}
+	return out, nil
 }
 
 // split cuts deltas to at most so many rows each.

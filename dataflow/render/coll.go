@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -223,16 +224,16 @@ func exprTypes(es []expr.Expr) []types.Type {
 
 // mapper filters and projects.
 type mapper struct {
-	prog    *expr.Program
-	ctx     *expr.Context
-	picks   []int       // if it only picks columns: which
-	total   bool        // no row can fail
-	stopped func() bool // nil, or whether to drop what comes
+	prog  *expr.Program
+	ctx   *expr.Context
+	picks []int // if it only picks columns: which
+	total bool  // no row can fail
+	watch expr.Watch
 }
 
 // mapper makes the operator for filters and outputs over the same columns.
 func (b *builder) mapper(filters, outs []expr.Expr) *mapper {
-	m := &mapper{ctx: b.opts.Context, total: true, stopped: b.opts.stopped}
+	m := &mapper{ctx: b.opts.Context, total: true, watch: b.opts.watch()}
 	if len(filters) == 0 {
 		m.picks = columnPicks(outs)
 	}
@@ -267,20 +268,25 @@ func columnPicks(outs []expr.Expr) []int {
 
 // Apply implements differential.Mapper.
 func (m *mapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {
-	if m.stopped != nil && m.stopped() {
-		return
+	m.ApplyUpTo(in, math.MaxInt, emit, emitErr)
+}
+
+// ApplyUpTo implements differential.Partial.
+func (m *mapper) ApplyUpTo(in *dataflow.Delta, bytes int, emit, emitErr func(*dataflow.Delta)) (rows int) {
+	if m.watch.Stopped != nil && m.watch.Stopped() {
+		return in.N
 	}
 	if m.picks != nil {
 		emit(&dataflow.Delta{Batch: in.Batch.Select(m.picks), Diffs: in.Diffs})
-		return
+		return in.N
 	}
-	out, diffs, errs := m.prog.Apply(m.ctx, &in.Batch, in.Diffs)
-	if out.N > 0 {
+	return m.prog.ApplyParts(m.ctx, &in.Batch, in.Diffs, m.watch, func(out columnar.Batch, diffs []dataflow.Diff) bool {
 		emit(&dataflow.Delta{Batch: out, Diffs: diffs})
-	}
-	if len(errs) > 0 {
+		bytes -= out.MemSize()
+		return bytes > 0
+	}, func(errs []expr.RowError) {
 		emitErr(errorDelta(errs, in.Diffs))
-	}
+	})
 }
 
 // errorDelta is the errs rows for the failed rows of a delta.
@@ -291,9 +297,9 @@ func errorDelta(errs []expr.RowError, diffs []int64) *dataflow.Delta {
 
 // rowFilter keeps rows: the residual of a join.
 type rowFilter struct {
-	prog    *expr.Program
-	ctx     *expr.Context
-	stopped func() bool
+	prog  *expr.Program
+	ctx   *expr.Context
+	watch expr.Watch
 }
 
 // rowFilter makes the filter for preds over n columns. Its program has one more
@@ -306,12 +312,12 @@ func (b *builder) rowFilter(preds []expr.Expr, n int) *rowFilter {
 	if err != nil {
 		b.fail(err)
 	}
-	return &rowFilter{prog: prog, ctx: b.opts.Context, stopped: b.opts.stopped}
+	return &rowFilter{prog: prog, ctx: b.opts.Context, watch: b.opts.watch()}
 }
 
 // Filter implements differential.RowFilter.
 func (f *rowFilter) Filter(in *dataflow.Delta, sel []uint32, emitErr func(*dataflow.Delta)) []uint32 {
-	if f.stopped != nil && f.stopped() {
+	if f.watch.Stopped != nil && f.watch.Stopped() {
 		return sel
 	}
 	numbers := columnar.MakeFixed(columnar.KindInt64, in.N)
@@ -319,14 +325,13 @@ func (f *rowFilter) Filter(in *dataflow.Delta, sel []uint32, emitErr func(*dataf
 		numbers.Int64s()[i] = int64(i)
 	}
 	b := columnar.Batch{Cols: append(slices.Clip(in.Cols), numbers), N: in.N}
-	out, _, errs := f.prog.Apply(f.ctx, &b, nil)
-	if out.N > 0 {
+	f.prog.ApplyParts(f.ctx, &b, nil, f.watch, func(out columnar.Batch, _ []dataflow.Diff) bool {
 		for _, i := range out.Cols[0].Int64s() {
 			sel = append(sel, uint32(i))
 		}
-	}
-	if len(errs) > 0 {
+		return true
+	}, func(errs []expr.RowError) {
 		emitErr(errorDelta(errs, in.Diffs))
-	}
+	})
 	return sel
 }

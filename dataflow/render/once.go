@@ -125,11 +125,18 @@ func (r *run) projected(p *plan.Project) (Emit, error) {
 	}
 	r.sorter.offset = 0
 	return func(b *columnar.Batch) error {
-		rows, _, errs := prog.Apply(r.opts.Context, b, nil)
-		if len(errs) > 0 {
-			return errs[0].Err
-		}
-		return out.add(&rows)
+		var err error
+		prog.ApplyParts(r.opts.Context, b, nil, r.opts.watch(), func(rows columnar.Batch, _ []dataflow.Diff) bool {
+			if err == nil {
+				err = out.add(&rows)
+			}
+			return err == nil
+		}, func(errs []expr.RowError) {
+			if err == nil {
+				err = errs[0].Err
+			}
+		})
+		return err
 	}, nil
 }
 
@@ -207,7 +214,11 @@ func (r *run) linear(source plan.Rel, filters, outs []expr.Expr) error {
 		out.positive = true
 	}
 	var err error
-	keep := func(d *dataflow.Delta) { err = out.add(d) }
+	keep := func(d *dataflow.Delta) {
+		if err == nil && !out.enough() {
+			err = out.add(d)
+		}
+	}
 	fail := func(d *dataflow.Delta) { out.errs = append(out.errs, d) }
 	for d, e := range rows {
 		if e != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -22,8 +23,10 @@ const (
 	fanOut = 32
 	// maxCuts is how often a part that is still too large is cut again.
 	maxCuts = 3
-	// partRows is how many rows of a part are collected before they are written.
-	partRows = 1024
+	// partRows is how many rows of a part are collected before they are written, and
+	// partBytes about how many bytes.
+	partRows  = 1024
+	partBytes = 1 << 20
 )
 
 // Partitionable reports whether a query can be run in parts, and again.
@@ -216,7 +219,7 @@ func (r *run) cutAndRun(above []plan.Rel, node plan.Rel, ins []keyedInput) error
 		parts[i].runs = make([][]blockRef, len(ins))
 	}
 	for i, in := range ins {
-		w, err := newPartWriter(file, in, i, 0, r.opts.Context)
+		w, err := r.partWriter(file, in, i, 0)
 		if err != nil {
 			return err
 		}
@@ -289,7 +292,7 @@ func (r *run) cutAgain(file *partFile, p *part, ins []keyedInput, cuts int) ([]p
 		parts[i].runs = make([][]blockRef, len(ins))
 	}
 	for i, in := range ins {
-		w, err := newPartWriter(file, in, i, cuts, r.opts.Context)
+		w, err := r.partWriter(file, in, i, cuts)
 		if err != nil {
 			return nil, err
 		}
@@ -358,19 +361,21 @@ type partWriter struct {
 	cuts    int // before this one, which tell which bits of the hash to use
 	keys    *expr.Program
 	ctx     *expr.Context
+	watch   expr.Watch
 	waiting [fanOut][]*columnar.Batch
 	rows    [fanOut]int
+	bytes   [fanOut]int
 	kinds   []columnar.Kind
 	hash    []uint64
 }
 
-func newPartWriter(file *partFile, in keyedInput, input, cuts int, ctx *expr.Context) (*partWriter, error) {
+func (r *run) partWriter(file *partFile, in keyedInput, input, cuts int) (*partWriter, error) {
 	m := expr.MapFilterProject{}
 	for _, k := range in.keys {
 		m.Outputs = append(m.Outputs, expr.KeyNorm(k))
 	}
 	p, err := expr.Compile(m)
-	return &partWriter{file: file, input: input, cuts: cuts, keys: p, ctx: ctx, kinds: kindsOf(in.rel.Columns())}, err
+	return &partWriter{file: file, input: input, cuts: cuts, keys: p, ctx: r.opts.Context, watch: r.opts.watch(), kinds: kindsOf(in.rel.Columns())}, err
 }
 
 // add takes rows.
@@ -378,12 +383,17 @@ func (w *partWriter) add(b *columnar.Batch, parts []part) error {
 	if b.N == 0 {
 		return nil
 	}
-	keys, _, errs := w.keys.Apply(w.ctx, b, nil)
-	if len(errs) > 0 {
-		return errs[0].Err
-	}
 	w.hash = slices.Grow(w.hash[:0], b.N)[:b.N]
-	columnar.HashCols(keys.Cols, b.N, w.hash)
+	at := 0
+	var failed error
+	w.keys.ApplyParts(w.ctx, b, nil, w.watch, func(keys columnar.Batch, _ []dataflow.Diff) bool {
+		columnar.HashCols(keys.Cols, keys.N, w.hash[at:at+keys.N])
+		at += keys.N
+		return failed == nil
+	}, func(errs []expr.RowError) { failed = errs[0].Err })
+	if failed != nil || at < b.N { // or nobody waits for it
+		return failed
+	}
 	var idx [fanOut][]uint32
 	for i, h := range w.hash {
 		p := h >> (5 * w.cuts) % fanOut
@@ -395,7 +405,9 @@ func (w *partWriter) add(b *columnar.Batch, parts []part) error {
 		}
 		some := b.Gather(rows)
 		w.waiting[p] = append(w.waiting[p], &some)
-		if w.rows[p] += len(rows); w.rows[p] >= partRows {
+		w.rows[p] += len(rows)
+		w.bytes[p] += some.MemSize()
+		if w.rows[p] >= partRows || w.bytes[p] >= partBytes {
 			if err := w.write(p, parts); err != nil {
 				return err
 			}
@@ -412,7 +424,7 @@ func (w *partWriter) write(p int, parts []part) error {
 	}
 	parts[p].runs[w.input] = append(parts[p].runs[w.input], ref)
 	parts[p].bytes += ref.size
-	w.waiting[p], w.rows[p] = nil, 0
+	w.waiting[p], w.rows[p], w.bytes[p] = nil, 0, 0
 	return nil
 }
 

@@ -45,6 +45,15 @@ type Options struct {
 	positive func(r plan.Rel) bool
 }
 
+// watch is what evaluations tell and ask.
+func (o *Options) watch() expr.Watch {
+	w := expr.Watch{Stopped: o.stopped}
+	if o.Memory != nil {
+		w.Made = o.Memory.Made
+	}
+	return w
+}
+
 // Import is an input of a dataflow: a collection of the catalog, or rather
 // those of its columns that are wanted.
 type Import struct {

@@ -245,7 +245,7 @@ func (b *builder) flatMap(r *plan.FlatMap) coll {
 	}
 	typs := typesOf(r.Cols)
 	f := &flatMapper{
-		ctx: b.opts.Context, fn: r.Fn, in: n, ordinality: r.Ordinality, outer: r.Outer, kinds: kindsOf(r.Cols), typs: typs[n:],
+		ctx: b.opts.Context, watch: b.opts.watch(), fn: r.Fn, in: n, ordinality: r.Ordinality, outer: r.Outer, kinds: kindsOf(r.Cols), typs: typs[n:],
 	}
 	oks, errs := b.c.Map(b.mapped(c, outs), f, f.kinds)
 	b.errs = append(b.errs, errs)
@@ -256,6 +256,7 @@ func (b *builder) flatMap(r *plan.FlatMap) coll {
 // stay, then the function's arguments.
 type flatMapper struct {
 	ctx        *expr.Context
+	watch      expr.Watch
 	fn         *expr.TableFunction
 	in         int
 	ordinality bool
@@ -264,8 +265,11 @@ type flatMapper struct {
 	typs       []types.Type // of the columns that the function adds
 }
 
-// flatRows is about how many rows an emitted delta has.
-const flatRows = 1 << 15
+// flatRows and flatBytes are about how many rows and bytes an emitted delta has.
+const (
+	flatRows  = 1 << 15
+	flatBytes = 16 << 20
+)
 
 // cutRows is how many rows one call of a function gives that can be cut.
 const cutRows = 1 << 16
@@ -325,13 +329,17 @@ func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delt
 	var rows []uint32
 	var ords []int64
 	var failed []expr.RowError
+	bytes := 0
 	flush := func() {
 		if len(rows) > 0 {
-			emit(f.delta(in, rows, builders, ords))
-			rows, ords = nil, nil
+			f.emit(in, rows, builders, ords, bytes, emit)
+			rows, ords, bytes = nil, nil, 0
 		}
 	}
 	for i := range in.N {
+		if i%64 == 63 && f.watch.Stopped != nil && f.watch.Stopped() {
+			return
+		}
 		n, err := 0, error(nil)
 		if !f.fn.Strict || !columnar.AnyNull(args, i) {
 			n, err = f.fn.Eval(x, args, i, builders)
@@ -356,7 +364,8 @@ func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delt
 			}
 			rows, ords = append(rows, uint32(i)), append(ords, 0)
 		}
-		if len(rows) >= flatRows {
+		bytes += n * rowBytes(in.Cols[:f.in], i)
+		if len(rows) >= flatRows || bytes+dataBytes(builders) >= flatBytes {
 			flush()
 		}
 	}
@@ -366,15 +375,56 @@ func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delt
 	}
 }
 
-// delta puts together the rows: input columns, function columns, ordinality.
-func (f *flatMapper) delta(in *dataflow.Delta, rows []uint32, builders []*columnar.Builder, ords []int64) *dataflow.Delta {
+// rowBytes is the bytes of row i that are of variable length.
+func rowBytes(cols []*columnar.Vec, i int) int {
+	n := 0
+	for _, v := range cols {
+		if v.Kind() == columnar.KindBytes {
+			n += len(v.Bytes(i))
+		}
+	}
+	return n
+}
+
+func dataBytes(bs []*columnar.Builder) int {
+	n := 0
+	for _, b := range bs {
+		n += b.DataLen()
+	}
+	return n
+}
+
+// emit puts rows together; those of which the input columns take so many bytes that
+// they should not be there at once, one part after the other.
+func (f *flatMapper) emit(in *dataflow.Delta, rows []uint32, builders []*columnar.Builder, ords []int64, bytes int, emit func(*dataflow.Delta)) {
+	added := make([]*columnar.Vec, len(builders))
+	for k, b := range builders {
+		added[k] = b.Build()
+	}
+	step := len(rows)
+	if bytes > 2*flatBytes {
+		step = max(int(int64(step)*flatBytes/int64(bytes)), 1)
+	}
+	for lo := 0; lo < len(rows); lo += step {
+		if lo > 0 && f.watch.Stopped != nil && f.watch.Stopped() {
+			return
+		}
+		hi := min(lo+step, len(rows))
+		part := make([]*columnar.Vec, len(added))
+		for k, v := range added {
+			part[k] = v.Slice(lo, hi)
+		}
+		emit(f.delta(in, rows[lo:hi], part, ords[lo:hi:hi]))
+	}
+}
+
+// delta puts together rows: input columns, function columns, ordinality.
+func (f *flatMapper) delta(in *dataflow.Delta, rows []uint32, added []*columnar.Vec, ords []int64) *dataflow.Delta {
 	d := &dataflow.Delta{Batch: columnar.Batch{N: len(rows)}}
 	for _, v := range in.Cols[:f.in] {
 		d.Cols = append(d.Cols, v.Gather(rows))
 	}
-	for _, b := range builders {
-		d.Cols = append(d.Cols, b.Build())
-	}
+	d.Cols = append(d.Cols, added...)
 	if f.ordinality {
 		var nulls columnar.Bitmap
 		for i, o := range ords {

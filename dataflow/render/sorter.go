@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// sortedRows is how many rows an emitted batch of sorted rows has.
-	sortedRows = 4096
+	// sortedRows is how many rows an emitted batch of sorted rows has, and sortedBytes
+	// about how many bytes.
+	sortedRows  = 4096
+	sortedBytes = 8 << 20
 	// pruneRows is how many rows beyond the limit are kept before they are cut.
 	pruneRows = 1 << 16
 )
@@ -184,8 +186,9 @@ func (s *Sorter) Emit(emit Emit) error {
 		idx = idx[:s.limit]
 	}
 	all.Cols = all.Cols[:s.width]
+	rows := rowsWithin(&all, sortedRows, sortedBytes)
 	for len(idx) > 0 {
-		n := min(len(idx), sortedRows)
+		n := min(len(idx), rows)
 		b := all.Gather(idx[:n])
 		if err := emit(&b); err != nil {
 			return err

@@ -46,14 +46,19 @@ type sortRuns struct {
 
 type blockRef struct{ at, size int64 }
 
-// spillRows is how many rows a block of a run has.
-const spillRows = 4096
+// spillRows is how many rows a block of a run has, and spillBytes about how many bytes:
+// in the end a block of each run is in memory.
+const (
+	spillRows  = 4096
+	spillBytes = 1 << 20
+)
 
 // write adds a run: the rows idx of b.
 func (s *sortRuns) write(b *columnar.Batch, idx []uint32) error {
 	var run []blockRef
+	rows := rowsWithin(b, spillRows, spillBytes)
 	for len(idx) > 0 {
-		n := min(len(idx), spillRows)
+		n := min(len(idx), rows)
 		part := b.Gather(idx[:n])
 		idx = idx[n:]
 		s.buf = columnar.AppendBatch(s.buf[:0], &part, nil)
@@ -70,6 +75,11 @@ func (s *sortRuns) write(b *columnar.Batch, idx []uint32) error {
 	return nil
 }
 
+// rowsWithin is how many rows of b, up to most, take about so many bytes.
+func rowsWithin(b *columnar.Batch, most, bytes int) int {
+	return max(min(most, int(int64(b.N)*int64(bytes)/int64(max(b.MemSize(), 1)))), 1)
+}
+
 func (s *sortRuns) close() { s.file.Close() }
 
 // runReader is the place of a merge in one run.
@@ -81,6 +91,8 @@ type runReader struct {
 	keys   []columnar.SortKey
 	row    int
 	source int // number of the batch among those of the rows being collected, -1: none yet
+
+	rowBytes int // of a row of batch, about
 }
 
 // next goes to the next block; false says that the run is over.
@@ -99,7 +111,7 @@ func (r *runReader) next() (bool, error) {
 		return false, err
 	}
 	r.batch, r.row, r.source = b, 0, -1
-	r.keys = r.sorter.keys(&r.batch)
+	r.keys, r.rowBytes = r.sorter.keys(&r.batch), r.batch.MemSize()/r.batch.N
 	return true, nil
 }
 
@@ -167,6 +179,7 @@ type collector struct {
 	batches []columnar.Batch
 	readers []*runReader
 	rows    []uint32 // batch << spillShift | row
+	bytes   int      // of rows, about
 }
 
 const spillShift = 12 // spillRows rows
@@ -178,7 +191,8 @@ func (c *collector) add(r *runReader) error {
 		c.batches, c.readers = append(c.batches, r.batch), append(c.readers, r)
 	}
 	c.rows = append(c.rows, uint32(r.source)<<spillShift|uint32(r.row))
-	if len(c.rows) < sortedRows {
+	c.bytes += r.rowBytes
+	if len(c.rows) < sortedRows && c.bytes < sortedBytes {
 		return nil
 	}
 	return c.flush()
@@ -201,6 +215,7 @@ func (c *collector) flush() error {
 		r.source = -1
 	}
 	clear(c.batches)
+	c.bytes = 0
 	c.batches, c.readers, c.rows = c.batches[:0], c.readers[:0], c.rows[:0]
 	return c.emit(&out)
 }

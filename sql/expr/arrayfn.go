@@ -35,9 +35,9 @@ func (o *arrayOut) end(dims []types.Dim) {
 	o.last = r.to
 }
 
-func (o *arrayOut) build() *columnar.Vec {
+func (o *arrayOut) build(x *Eval) *columnar.Vec {
 	v := o.vals.Build()
-	out := columnar.NewBuilder(columnar.KindBytes, len(o.rows))
+	out := x.builder(columnar.KindBytes, len(o.rows))
 	for i := range o.rows {
 		switch r := &o.rows[i]; {
 		case r.null:
@@ -60,7 +60,7 @@ type arrayFunc func(x *Eval, a Args, i int, o *arrayOut) *pgerror.Error
 func arrayKernel(f arrayFunc) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		elem := c.Typ.OID.Elem()
-		o := arrayOut{elem: elem, vals: columnar.NewBuilder(types.Of(elem).Kind(), n), rows: make([]arrayRow, 0, n)}
+		o := arrayOut{elem: elem, vals: x.builder(types.Of(elem).Kind(), n), rows: make([]arrayRow, 0, n)}
 		a := Args(args)
 		for i := range n {
 			if c.Fn.Strict && a.anyNull(i) {
@@ -72,7 +72,7 @@ func arrayKernel(f arrayFunc) Kernel {
 				o.null()
 			}
 		}
-		return o.build()
+		return o.build(x)
 	}
 }
 

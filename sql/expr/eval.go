@@ -91,6 +91,7 @@ type Eval struct {
 	table   *jsonTable // of the last JSON_TABLE
 	xmlPlan *xmlTable  // of the last XMLTABLE
 	scratch
+	budget
 }
 
 // Fail reports that row i of the arguments of the current call has the error

@@ -17,7 +17,9 @@ func (x *Eval) gather(v *columnar.Vec, n int, sel []uint32) *columnar.Vec {
 	var out *columnar.Vec
 	switch v.Kind() {
 	case columnar.KindBytes:
-		return gatherBytes(v, sel, nulls)
+		out = gatherBytes(v, sel, nulls)
+		x.spend(dataSize(out))
+		return out
 	case columnar.KindBool:
 		out = gatherFixed[bool](x, v, sel)
 	case columnar.KindInt16:
@@ -98,6 +100,7 @@ func (x *Eval) expand(v *columnar.Vec, n int) *columnar.Vec {
 		return v
 	}
 	if v.Kind() == columnar.KindBytes {
+		x.spend(n * dataSize(v))
 		return expandBytes(v, n)
 	}
 	out := x.resultOf(v.Kind(), n)

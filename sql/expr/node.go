@@ -238,6 +238,9 @@ func (x *Eval) eval(n *node, f *frame) *columnar.Vec {
 	v := x.inherit(n, f)
 	if v == nil {
 		v = x.compute(n, f)
+		if n.kind == columnar.KindBytes && v.Len() > 1 {
+			x.spend(dataSize(v))
+		}
 	}
 	f.vals[n.id] = v
 	return v
@@ -305,6 +308,9 @@ func (x *Eval) call(n *node, f *frame) *columnar.Vec {
 	}
 	if n.volatile {
 		rows = f.n
+	}
+	if rows == 1 && x.most > 0 && f.n != 1 {
+		return x.applyToConstants(n, args, f)
 	}
 	return x.apply(n.call, n.kernel, args, rows, f)
 }

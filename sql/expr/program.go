@@ -19,6 +19,7 @@ type Program struct {
 	// byRow says that several calls depend on each other by what they leave behind:
 	// all of a row come before those of the next.
 	byRow bool
+	parts parts
 }
 
 // Compile prepares a MapFilterProject for evaluation. Params, OuterColumns and
@@ -39,6 +40,10 @@ func Compile(mfp MapFilterProject) (*Program, error) {
 	}
 	p.outs, p.nodes = outs, len(c.nodes)
 	p.byRow = sequential(append(mfp.Outputs[:len(mfp.Outputs):len(mfp.Outputs)], mfp.Filters...))
+	for _, n := range c.nodes {
+		p.parts.bytes = p.parts.bytes || n.kind == columnar.KindBytes
+		p.parts.volatile = p.parts.volatile || n.volatile
+	}
 	return p, nil
 }
 
@@ -103,6 +108,12 @@ func (p *Program) Apply(ctx *Context, in *columnar.Batch, diffs []int64) (out co
 		return p.applyByRow(ctx, in, diffs)
 	}
 	x := evals.Get().(*Eval)
+	out, outDiffs, errs, _ = p.apply(x, ctx, in, diffs)
+	return out, outDiffs, errs
+}
+
+// apply is Apply of one part by an evaluation; it tells the bytes made.
+func (p *Program) apply(x *Eval, ctx *Context, in *columnar.Batch, diffs []int64) (out columnar.Batch, outDiffs []int64, errs []RowError, made int) {
 	x.Context = ctx
 	root := x.newFrame(in.N, p.nodes)
 	root.cols = in.Cols
@@ -120,8 +131,9 @@ func (p *Program) Apply(ctx *Context, in *columnar.Batch, diffs []int64) (out co
 		errs = dedupe(x.errs)
 		out, outDiffs = x.dropErrors(out, outDiffs, errs, f)
 	}
+	made = x.made
 	x.finish(out.Cols)
-	return out, outDiffs, errs
+	return out, outDiffs, errs, made
 }
 
 // applyByRow is Apply for one row after the other, up to the first that fails.
@@ -157,6 +169,7 @@ func (p *Program) empty() columnar.Batch {
 func (x *Eval) finish(out []*columnar.Vec) {
 	x.release(out)
 	x.Context, x.frame, x.skip, x.fan, x.errs, x.opts = nil, nil, nil, false, nil, nil
+	x.watch, x.made, x.most = Watch{}, 0, 0
 	evals.Put(x)
 }
 
@@ -311,7 +324,11 @@ func ErrorAt(b *columnar.Batch, i int) *pgerror.Error {
 
 // EvalConst evaluates an expression without columns. The error is the row
 // error, if there was one.
-func EvalConst(e Expr, ctx *Context) (*Const, error) {
+func EvalConst(e Expr, ctx *Context) (*Const, error) { return evalConst(e, ctx, 0) }
+
+// evalConst is EvalConst that gives up with an error when it makes more than most bytes,
+// if that is not 0.
+func evalConst(e Expr, ctx *Context, most int) (k *Const, err error) {
 	if c, ok := e.(*Const); ok {
 		return c, nil
 	}
@@ -321,7 +338,18 @@ func EvalConst(e Expr, ctx *Context) (*Const, error) {
 		return nil, err
 	}
 	x := evals.Get().(*Eval)
-	x.Context = ctx
+	x.Context, x.most = ctx, most
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case tooMuch:
+			err = errTooMuch
+		case *pgerror.Error:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
 	v := x.eval(n, x.newFrame(1, len(c.nodes)))
 	errs := x.errs
 	x.finish([]*columnar.Vec{v})
@@ -352,7 +380,7 @@ func FoldLiterals(e Expr, ctx *Context) (Expr, error) {
 }
 
 // FoldConstants evaluates the subexpressions that are immutable, have no
-// columns and do not fail.
+// columns, do not fail and are not huge.
 func FoldConstants(e Expr) Expr {
 	return Rewrite(e, func(n Expr) Expr {
 		if c, ok := n.(*Call); ok && nullByStrictness(c) && !isPseudo(c.Typ.OID) {
@@ -361,7 +389,7 @@ func FoldConstants(e Expr) Expr {
 		if !foldable(n) {
 			return n
 		}
-		c, err := EvalConst(n, &Context{})
+		c, err := evalConst(n, &Context{}, foldMade)
 		if err != nil {
 			return n
 		}

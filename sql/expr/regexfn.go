@@ -84,6 +84,7 @@ func regexFlags(s []byte, name, hint string) (f regex.Flags, global bool, err *p
 
 // regexCall is a pattern with its flags, for one row.
 type regexCall struct {
+	x      *Eval
 	re     *regex.Regexp
 	global bool
 	loc    []int
@@ -139,7 +140,7 @@ func (r *regexSource) prepare(c *Call) {
 }
 
 // row is the pattern of row i.
-func (r *regexSource) row(a Args, i int) (regexCall, *pgerror.Error) {
+func (r *regexSource) row(x *Eval, a Args, i int) (regexCall, *pgerror.Error) {
 	for _, c := range r.checks {
 		if c.arg < len(a) {
 			if v := a.Int32(c.arg, i); v < c.min || v > c.max {
@@ -148,13 +149,17 @@ func (r *regexSource) row(a Args, i int) (regexCall, *pgerror.Error) {
 		}
 	}
 	if r.fixed != nil {
-		return *r.fixed, nil
+		c := *r.fixed
+		c.x = x
+		return c, nil
 	}
 	var flags []byte
 	if r.flags >= 0 && r.flags < len(a) {
 		flags = a.Bytes(r.flags, i)
 	}
-	return r.make(a.Bytes(r.pattern, i), flags)
+	c, err := r.make(a.Bytes(r.pattern, i), flags)
+	c.x = x
+	return c, err
 }
 
 // regexOp makes the function behind ~ and its like.
@@ -167,10 +172,13 @@ func regexOp(not bool, base regex.Flags) func(c *Call) (Kernel, error) {
 			a := Args(args)
 			for i := range dst {
 				dst[i] = false
+				if i%pollRows == pollRows-1 {
+					x.poll()
+				}
 				if x.skip != nil && x.skip.Get(i) {
 					continue
 				}
-				re, err := src.row(a, i)
+				re, err := src.row(x, a, i)
 				if err != nil {
 					x.Fail(i, err)
 					continue
@@ -188,8 +196,8 @@ func regexFn(src regexSource, name string, ret types.Type, f func(re regexCall, 
 	Register(Function{Name: name, Args: args, Ret: ret, Strict: true, Consts: ScalarConsts, Bind: func(c *Call) (Kernel, error) {
 		src := src
 		src.prepare(c)
-		return RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-			re, err := src.row(a, i)
+		return RowKernel(func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+			re, err := src.row(x, a, i)
 			if err != nil {
 				return err
 			}
@@ -210,7 +218,11 @@ func nextSearch(s []byte, from, to int) int {
 
 // each calls f with every match of s from byte `at` on.
 func (c *regexCall) each(s []byte, at int, groups bool, f func(loc []int) bool) {
-	for at <= len(s) {
+	for ask := at + pollGrown; at <= len(s); {
+		if at >= ask {
+			ask = at + pollGrown
+			c.x.poll()
+		}
 		loc, ok := c.re.Find(c.loc[:0], s, at, groups)
 		c.loc = loc
 		if !ok || !f(loc) {
@@ -290,6 +302,7 @@ func needsGroups(with []byte) bool {
 // replaceMatches replaces match number n from byte `at` on, or all if n is 0.
 func (c *regexCall) replaceMatches(dst, s, with []byte, at, n int) []byte {
 	last, count := 0, 0
+	start, ask := len(dst), pollGrown
 	c.each(s, at, needsGroups(with), func(loc []int) bool {
 		if count++; n > 0 && count < n {
 			return true
@@ -297,6 +310,9 @@ func (c *regexCall) replaceMatches(dst, s, with []byte, at, n int) []byte {
 		dst = append(dst, s[last:loc[0]]...)
 		dst = expandReplacement(dst, with, s, loc)
 		last = loc[1]
+		if n := len(dst) - start; n >= ask {
+			ask = c.x.along(n)
+		}
 		return n == 0
 	})
 	return append(dst, s[last:]...)
@@ -437,7 +453,7 @@ func substringRegex(re regexCall, a Args, i int, out *columnar.Builder) *pgerror
 }
 
 // substringSimilar is substring(text similar pattern escape).
-func substringSimilar(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+func substringSimilar(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	esc := a.Bytes(2, i)
 	if utf8.RuneCount(esc) > 1 {
 		return pgerror.New(pgerror.InvalidEscapeSequence, "invalid escape string").
@@ -451,7 +467,7 @@ func substringSimilar(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Er
 	if err != nil {
 		return err
 	}
-	return substringRegex(regexCall{re: re}, a, i, out)
+	return substringRegex(regexCall{x: x, re: re}, a, i, out)
 }
 
 func registerRegexTables() {
@@ -460,8 +476,8 @@ func registerRegexTables() {
 		for n := 2; n <= 3; n++ {
 			src := regexSource{pattern: 1, flags: 2, name: refuse}
 			RegisterTableFunction(TableFunction{Name: name, Args: slicesRepeat(t, n), Cols: []types.Type{col}, Names: []string{name}, Strict: true,
-				Eval: func(_ *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
-					re, err := src.row(args, i)
+				Eval: func(x *Eval, args []*columnar.Vec, i int, out []*columnar.Builder) (int, error) {
+					re, err := src.row(x, args, i)
 					if err != nil {
 						return 0, err
 					}

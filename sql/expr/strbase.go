@@ -59,7 +59,7 @@ func bytes2Fixed[R columnar.Fixed](f func(a, b []byte) R) Kernel {
 // bytesAppend makes a kernel of a function that appends its result to dst.
 func bytesAppend(f func(dst, b []byte) []byte) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := columnar.NewBuilder(columnar.KindBytes, n)
+		out := x.builder(columnar.KindBytes, n)
 		a := Args(args)
 		for i := range n {
 			if a.Null(0, i) {
@@ -76,7 +76,7 @@ func bytesAppend(f func(dst, b []byte) []byte) Kernel {
 // argument, with up to two int arguments behind it.
 func bytesPart(f func(b []byte, n, m int32) []byte) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := columnar.NewBuilder(columnar.KindBytes, n)
+		out := x.builder(columnar.KindBytes, n)
 		a := Args(args)
 		for i := range n {
 			if a.anyNull(i) {
@@ -155,5 +155,5 @@ func errTooLong() *pgerror.Error {
 	return pgerror.New(pgerror.ProgramLimitExceeded, "requested length too large")
 }
 
-// maxAlloc is the greatest size of a value.
-const maxAlloc = 0x3fffffff
+// maxAlloc is the greatest size of a value. Tests lower it.
+var maxAlloc = 0x3fffffff

@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"math"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -204,7 +205,7 @@ func pad(left bool) rowFunc {
 		}
 		n = max(n, 0)
 		have := int64(utf8.RuneCount(b))
-		if len(fill) > 0 && 4*n+4 > maxAlloc {
+		if len(fill) > 0 && 4*n+4 > int64(maxAlloc) {
 			return errTooLong()
 		}
 		if have >= n || len(fill) == 0 {
@@ -231,25 +232,29 @@ func pad(left bool) rowFunc {
 
 func repeatText(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	b, n := a.Bytes(0, i), int64(max(a.Int32(1, i), 0))
-	if int64(len(b))*n+4 > maxAlloc {
+	if int64(len(b))*n+4 > int64(maxAlloc) {
 		return errTooLong()
 	}
 	out.Extend(func(dst []byte) []byte {
-		for range n {
-			dst = append(dst, b...)
+		from := len(dst)
+		dst = slices.Grow(dst, len(b)*int(n))
+		dst = dst[:from+len(b)*int(n)]
+		for k := copy(dst[from:], b); k > 0 && from+k < len(dst); {
+			k += copy(dst[from+k:], dst[from:from+k])
 		}
 		return dst
 	})
 	return nil
 }
 
-func replaceText(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+func replaceText(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	b, from, to := a.Bytes(0, i), a.Bytes(1, i), a.Bytes(2, i)
 	if len(from) == 0 {
 		out.Bytes(b)
 		return nil
 	}
 	out.Extend(func(dst []byte) []byte {
+		start, ask := len(dst), pollGrown
 		for {
 			k := bytes.Index(b, from)
 			if k < 0 {
@@ -257,6 +262,9 @@ func replaceText(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 			}
 			dst = append(append(dst, b[:k]...), to...)
 			b = b[k+len(from):]
+			if n := len(dst) - start; n >= ask {
+				ask = x.along(n)
+			}
 		}
 	})
 	return nil
@@ -401,7 +409,7 @@ func concatOp(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 func concatAny(textFirst bool) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		a := Args(args)
-		out := columnar.NewBuilder(columnar.KindBytes, n)
+		out := x.builder(columnar.KindBytes, n)
 		for i := range n {
 			if a.anyNull(i) {
 				out.Null()
