@@ -102,7 +102,10 @@ type Object struct {
 	// OnConflict is what an INSERT without ON CONFLICT does where the primary key
 	// is taken: ConflictOverwrite and its kin, "" for an error.
 	OnConflict string `json:",omitempty"`
-	Comment    string
+	// Version are the indexes of the columns that OnConflict goes by: a row whose
+	// values there come before those of the row present is passed over.
+	Version []int `json:",omitempty"`
+	Comment string
 	// Options are the parsed options of connections, sources, sinks (never
 	// secrets: those are referred to by name).
 	Options map[string]string
@@ -122,7 +125,7 @@ type Object struct {
 // Clone is a copy to change.
 func (o *Object) Clone() *Object {
 	c := *o
-	c.Columns, c.PrimaryKey, c.Unique = slices.Clone(o.Columns), slices.Clone(o.PrimaryKey), slices.Clone(o.Unique)
+	c.Columns, c.PrimaryKey, c.Unique, c.Version = slices.Clone(o.Columns), slices.Clone(o.PrimaryKey), slices.Clone(o.Unique), slices.Clone(o.Version)
 	c.Checks, c.Foreign, c.Deps = slices.Clone(o.Checks), slices.Clone(o.Foreign), slices.Clone(o.Deps)
 	c.Config = maps.Clone(o.Config)
 	if o.Primary != nil {

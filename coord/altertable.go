@@ -507,8 +507,11 @@ func (t *tableAlter) withoutColumn(col int) error {
 		o.Deps = slices.DeleteFunc(o.Deps, func(d plan.ObjectID) bool { return d == seq.ID })
 		t.d.apply(catalog.Change{Put: t.o}, catalog.Change{Drop: seq.ID})
 	}
+	if slices.Contains(o.Version, col) {
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop column %s of table %s because it is its version column", name, o.Name)
+	}
 	o.Columns = slices.Delete(o.Columns, col, col+1)
-	o.PrimaryKey = shiftKey(o.PrimaryKey, col)
+	o.PrimaryKey, o.Version = shiftKey(o.PrimaryKey, col), shiftKey(o.Version, col)
 	if o.Primary != nil {
 		o.Primary.Columns = o.PrimaryKey
 	}

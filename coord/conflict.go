@@ -117,8 +117,60 @@ func (r *rowCounts) batch() columnar.Batch {
 	return out
 }
 
+// onConflicts is onConflict for rows that may have a key several times, of which a
+// table's policy makes one. Where versions decide, and values that are NULL leave what
+// is there, each row is held against the row present: those with one key come one
+// after the other.
+func (r *writeRun) onConflicts(b *planner.Write, rows columnar.Batch) (columnar.Batch, error) {
+	t, policy := b.Table, b.Conflict.Policy
+	if policy != catalog.ConflictNotNull || t.Version == nil {
+		return r.onConflict(b, foldProposed(t, policy, rows))
+	}
+	ts := columnTypes(t.Columns, t.PrimaryKey)
+	turn := map[string]int{}
+	var turns [][]uint32
+	var buf []byte
+	for i := range rows.N {
+		buf = appendKey(buf[:0], &rows, t.PrimaryKey, ts, i)
+		n := turn[string(buf)]
+		turn[string(buf)] = n + 1
+		if n == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[n] = append(turns[n], uint32(i))
+	}
+	out := rows.Slice(0, 0)
+	for _, idx := range turns {
+		done, err := r.onConflict(b, rows.Gather(idx))
+		if err != nil {
+			return out, err
+		}
+		out = columnar.ConcatBatches(kindsOf(t.Columns), &out, &done)
+	}
+	return out, nil
+}
+
+// older says whether row i comes before row j by a table's version columns, where
+// NULL is the least.
+func older(t *catalog.Object, rows *columnar.Batch, i, j int) bool {
+	for _, c := range t.Version {
+		v := rows.Cols[c]
+		if v.Null(i) || v.Null(j) {
+			if v.Null(i) != v.Null(j) {
+				return v.Null(i)
+			}
+			continue
+		}
+		if d := types.Compare(t.Columns[c].Type, v, i, v, j); d != 0 {
+			return d < 0
+		}
+	}
+	return false
+}
+
 // foldProposed makes one of the rows proposed with one key, as a table's policy
-// for conflicts has it: the last, or the last values that are not NULL.
+// for conflicts has it: the last of the newest version, or the last values that are
+// not NULL.
 func foldProposed(t *catalog.Object, policy string, rows columnar.Batch) columnar.Batch {
 	if policy != catalog.ConflictOverwrite && policy != catalog.ConflictNotNull {
 		return rows
@@ -135,6 +187,8 @@ func foldProposed(t *catalog.Object, policy string, rows columnar.Batch) columna
 			k = len(kept)
 			at[string(buf)] = k
 			kept, parts = append(kept, 0), append(parts, nil)
+		} else if older(t, &rows, i, int(kept[k])) {
+			continue
 		}
 		kept[k], parts[k] = uint32(i), append(parts[k], uint32(i))
 	}

@@ -407,6 +407,12 @@ func tableSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 	if o.AppendOnly {
 		b.WriteString(" APPEND ONLY")
 	}
+	if o.OnConflict != "" {
+		b.WriteString(" ON CONFLICT " + strings.ToUpper(o.OnConflict))
+	}
+	if o.Version != nil {
+		fmt.Fprintf(&b, " WITH VERSION COLUMN (%s)", quotedColumns(o, o.Version))
+	}
 	return b.String()
 }
 

@@ -206,7 +206,7 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 			return pgerror.New(pgerror.ConfigurationLimitExceeded, "COPY writes more than %d MiB in one transaction", maxWriteBytes>>20)
 		}
 		if policy != nil {
-			_, err := run.onConflict(policy, foldProposed(t, policy.Conflict.Policy, b))
+			_, err := run.onConflicts(policy, b)
 			return err
 		}
 		return run.insert(t, b)

@@ -275,7 +275,7 @@ func storageOptions(opts []parser.Option) error {
 			continue
 		}
 		switch name {
-		case "fillfactor", "parallel_workers", "toast_tuple_target", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items":
+		case "retain history for", "retain history", "parallel_workers", "toast_tuple_target", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items":
 		default:
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter \"%s\"", name)
 		}
@@ -335,9 +335,15 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 			return err
 		}
 		return s.renamed(d, o, c)
-	case parser.AlterOwner, parser.AlterNothing, parser.AlterSetParallelism:
+	case parser.AlterOwner, parser.AlterNothing, parser.AlterTuning:
 		return nil
 	case parser.AlterSetOptions, parser.AlterResetOptions:
+		if o.Kind == catalog.KindConnection {
+			return pgerror.Unsupported("ALTER CONNECTION ... SET").WithHint("Create another connection, and sources that use it.")
+		}
+		if o.Kind == catalog.KindCluster { // of Materialize: sizes and replicas
+			return nil
+		}
 		if o.Kind == catalog.KindTable || o.Kind == catalog.KindIndex || o.Kind == catalog.KindMaterializedView {
 			return storageOptions(a.Options)
 		}

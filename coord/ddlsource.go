@@ -440,6 +440,9 @@ func (s *Session) createSource(ctx context.Context, d *ddlState, p *prepared, n 
 			return err
 		}
 	}
+	if n.Version != nil {
+		return pgerror.Unsupported("WITH VERSION COLUMN of a source")
+	}
 	if s.c.opts.Sources == nil {
 		return pgerror.Unsupported("sources in this build")
 	}

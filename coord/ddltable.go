@@ -311,6 +311,9 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 	if n.OnConflict != "" && n.OnConflict != catalog.ConflictIgnore && n.AppendOnly {
 		return pgerror.New(pgerror.InvalidTableDefinition, "an append-only table can only ignore conflicts")
 	}
+	if err := versionColumns(o, n); err != nil {
+		return err
+	}
 	t.put()
 	for i := range n.Like {
 		if err := t.likeIndexes(&n.Like[i], w); err != nil {
@@ -318,6 +321,26 @@ func (s *Session) createTable(d *ddlState, p *prepared, n *parser.CreateTable, w
 		}
 	}
 	s.onCommit = s.onCommit || n.OnCommit != ""
+	return nil
+}
+
+// versionColumns takes over WITH VERSION COLUMN.
+func versionColumns(o *catalog.Object, n *parser.CreateTable) error {
+	if n.Version != nil && n.OnConflict == catalog.ConflictIgnore {
+		return pgerror.New(pgerror.InvalidTableDefinition, "a version column needs ON CONFLICT OVERWRITE or DO UPDATE IF NOT NULL")
+	}
+	for _, name := range n.Version {
+		c := o.Column(name)
+		switch {
+		case c < 0:
+			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" named as version column does not exist", name)
+		case slices.Contains(o.PrimaryKey, c):
+			return pgerror.New(pgerror.InvalidTableDefinition, "column \"%s\" of the primary key cannot be a version column", name)
+		case slices.Contains(o.Version, c):
+			return pgerror.New(pgerror.DuplicateColumn, "column \"%s\" appears twice among the version columns", name)
+		}
+		o.Version = append(o.Version, c)
+	}
 	return nil
 }
 

@@ -287,7 +287,7 @@ func timeFunction(e expr.Expr) (name string) {
 	expr.Walk(e, func(x expr.Expr) bool {
 		if c, ok := x.(*expr.Call); ok {
 			switch c.Fn.Name {
-			case "now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "current_timestamp", "current_date",
+			case "now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "current_timestamp", "proctime", "current_date",
 				"current_time", "localtimestamp", "localtime", "timeofday", "mz_now":
 				name = c.Fn.Name + "()"
 			}

@@ -347,7 +347,7 @@ func (r *writeRun) insertRows(b *planner.Write, source *columnar.Batch) (columna
 		return rows, err
 	}
 	if b.Conflict != nil {
-		return r.onConflict(b, foldProposed(b.Table, b.Conflict.Policy, rows))
+		return r.onConflicts(b, rows)
 	}
 	return rows, r.insert(b.Table, rows)
 }

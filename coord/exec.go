@@ -71,6 +71,8 @@ func (s *Session) execute(ctx context.Context, p *prepared, params []*expr.Const
 		return s.closeCursor(n)
 	case *parser.Flush, *parser.Wait:
 		return n.Tag(), s.flush(ctx, w)
+	case *parser.Recover: // there is nothing that would have to be restarted
+		return n.Tag(), nil
 	case *parser.ValidateConnection:
 		return n.Tag(), s.validateConnection(ctx, n)
 	}
@@ -185,6 +187,11 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return "SET CONSTRAINTS", s.setConstraints(ctx, st.GetConstraintsSetStmt())
 	case isDDL(st):
 		return s.execDDL(ctx, p, w)
+	case st.GetAlterDefaultPrivilegesStmt() != nil:
+		return "ALTER DEFAULT PRIVILEGES", nil
+	case risingWaveParameter(st.GetAlterSystemStmt()):
+		warn(w, pgerror.SuccessfulCompletion, "the parameter has no effect")
+		return "ALTER SYSTEM", nil
 	case st.GetGrantStmt() != nil:
 		if st.GetGrantStmt().IsGrant {
 			return "GRANT", nil
@@ -199,6 +206,19 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return f(d)
 	}
 	return "", absent(st)
+}
+
+// risingWaveParameter says whether ALTER SYSTEM sets a parameter of RisingWave's that
+// there is nothing for here to be set by.
+func risingWaveParameter(n *pg.AlterSystemStmt) bool {
+	switch n.GetSetstmt().GetName() {
+	case "barrier_interval_ms", "checkpoint_frequency", "max_concurrent_creating_streaming_jobs", "pause_on_next_bootstrap", "enable_tracing",
+		"time_travel_retention_ms", "adaptive_parallelism_strategy", "per_database_isolation", "license_key", "parallel_compact_size_mb",
+		"sstable_size_mb", "block_size_kb", "bloom_false_positive", "data_directory", "state_store", "backup_storage_url", "backup_storage_directory",
+		"use_new_object_prefix_strategy", "enforce_secret":
+		return true
+	}
+	return false
 }
 
 // statementName names a statement of PostgreSQL's tree in an error, after the

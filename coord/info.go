@@ -137,6 +137,9 @@ func (s *Session) showVariable(n *parser.ShowVariable) ([][]string, error) {
 
 func (s *Session) showCreate(n *parser.ShowCreate) ([][]string, error) {
 	d := &ddlState{cat: s.snapshot()}
+	if n.Kind == parser.ObjectFunction {
+		return s.showCreateFunction(d.cat, n.Name)
+	}
 	o, err := s.find(d, n.Kind, n.Name)
 	if err != nil {
 		e := *pgerror.As(err)
@@ -177,15 +180,35 @@ func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
 		}
 	case "columns":
 		cols, rows, err = s.showColumns(cat, n)
+	case "relation":
+		cols, rows, err = s.describeRelation(cat, n)
 	case "indexes":
 		cols, rows, err = s.showIndexes(cat, n)
+	case "functions":
+		cols, rows, err = s.showFunctions(cat, n)
+	case "types":
+		cols, rows, err = s.showTypes(cat, n)
+	case "processlist":
+		cols, rows = s.showSessions()
+	case "cursors":
+		cols, rows = s.showCursors()
+	case "parameters":
+		cols = textColumns("name", "value", "description", "mutable")
+	case "cluster replicas":
+		cols = textColumns("cluster", "replica", "size", "ready", "comment")
+	case "network policies":
+		cols = textColumns("name", "rules", "comment")
+	case "privileges", "system privileges", "default privileges":
+		cols = textColumns("grantor", "grantee", "database", "schema", "name", "object_type", "privilege_type")
+	case "role membership":
+		cols = textColumns("role", "member", "grantor")
 	case "roles", "users":
 		cols = textColumns("name", "comment")
 		rows = [][]string{{s.user, ""}}
 	case "jobs", "progress":
 		cols = textColumns("name", "schema", "rows", "total")
 		rows = s.c.hydrationRows(cat)
-	case "types", "functions", "subscriptions", "subsources":
+	case "subscriptions", "subsources", "internal tables":
 		cols = textColumns("name", "comment")
 	default:
 		ks, ok := kinds[k]
@@ -197,7 +220,11 @@ func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return cols, filterShow(rows, n), nil
+	rows = filterShow(rows, n)
+	if n.Where != nil {
+		rows, err = s.whereShown(cols, rows, n.Where)
+	}
+	return cols, rows, err
 }
 
 // filterShow keeps the rows whose name is LIKE the pattern.
@@ -227,13 +254,21 @@ func likeMatch(s, pattern string) bool {
 	return s != "" && s[0] == pattern[0] && likeMatch(s[1:], pattern[1:])
 }
 
+// showSchemas are the schemas that a SHOW is about.
+func (s *Session) showSchemas(cat *catalog.Snapshot, n *parser.Show) ([]string, error) {
+	if n.In == nil {
+		return s.searchPath(), nil
+	}
+	if cat.Schema(n.In.Name) == nil {
+		return nil, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", n.In.Name)
+	}
+	return []string{n.In.Name}, nil
+}
+
 func (s *Session) showObjects(cat *catalog.Snapshot, n *parser.Show, kinds []catalog.Kind) ([]pgwire.Column, [][]string, error) {
-	schemas := s.searchPath()
-	if n.In != nil {
-		if cat.Schema(n.In.Name) == nil {
-			return nil, nil, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", n.In.Name)
-		}
-		schemas = []string{n.In.Name}
+	schemas, err := s.showSchemas(cat, n)
+	if err != nil {
+		return nil, nil, err
 	}
 	cols := textColumns("name", "comment")
 	switch n.Kind {

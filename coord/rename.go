@@ -202,12 +202,38 @@ func (s *Session) alterSchema(d *ddlState, n *parser.Alter) error {
 	for _, a := range n.Actions {
 		switch a.Action {
 		case parser.AlterOwner, parser.AlterNothing:
+		case parser.AlterSwap:
+			if err := s.swapSchemas(d, sc, a.NewName); err != nil {
+				return err
+			}
 		case parser.AlterRename:
 			if err := s.renameSchema(d, sc, a.NewName); err != nil {
 				return err
 			}
 		default:
 			return pgerror.Unsupported("this ALTER SCHEMA action")
+		}
+	}
+	return nil
+}
+
+// swapSchemas gives two schemas each other's names.
+func (s *Session) swapSchemas(d *ddlState, sc *catalog.Schema, name string) error {
+	other := d.cat.Schema(name)
+	if other == nil {
+		return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", name)
+	}
+	if other.Name == sc.Name {
+		return nil
+	}
+	free := sc.Name
+	for d.cat.Schema(free) != nil {
+		free += "_"
+	}
+	old := sc.Name
+	for _, step := range [][2]string{{old, free}, {name, old}, {free, name}} {
+		if err := s.renameSchema(d, d.cat.Schema(step[0]), step[1]); err != nil {
+			return err
 		}
 	}
 	return nil

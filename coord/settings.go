@@ -31,6 +31,7 @@ const (
 	settingSize // kB, with units; -1: none
 	settingZone
 	settingTextSearch // a configuration of text search
+	settingDatabase
 	settingReadOnly
 )
 
@@ -98,6 +99,7 @@ var settingDefs = []settingDef{
 	{"upsert_dml", settingBool, "off", false, nil, "Lets INSERT replace the rows whose primary key it has."},
 	{"dml_wait_persistence", settingBool, "off", false, nil, "Accepted for compatibility: every statement waits until its changes are on disk."},
 	{"streaming_cache_refill_policy", settingEnum, "default", false, []string{"default", "disabled", "streaming", "serving", "both"}, "Kept in the configuration of new streaming jobs; it has no effect."},
+	{"database", settingDatabase, databaseName, false, nil, "Shows the database; there is one."},
 	{"cluster", settingString, "default", false, nil, "Sets the cluster that new views are placed on."},
 }
 
@@ -214,7 +216,9 @@ func (s *settings) set(name, value string, local bool) error {
 // that their clients send; they are stored and, but for implicit_flush, have no effect.
 func foreignSetting(name string) bool {
 	for _, p := range []string{"rw_", "streaming_", "batch_", "query_mode", "background_ddl", "implicit_flush",
-		"create_compaction_group", "visibility_mode", "sink_decouple", "enable_", "max_parallel", "parallel_",
+		"create_compaction_group", "visibility_mode", "source_rate_limit", "backfill_rate_limit", "dml_rate_limit", "sink_rate_limit", "cdc_",
+		"bypass_cluster_limits", "disable_purify_definition", "unsafe_", "iceberg_", "auto_route_catalog_queries", "cluster_replica", "max_query_result_size",
+		"statement_logging_", "network_policy", "force_", "sink_decouple", "enable_", "max_parallel", "parallel_",
 		"log_", "debug_", "lc_", "datestyle", "temp_buffers", "maintenance_work_mem", "commit_delay", "password_encryption",
 		"plan_cache_mode", "constraint_exclusion", "cursor_tuple_fraction", "from_collapse_limit", "join_collapse_limit",
 		"backslash_quote", "escape_string_warning", "quote_all_identifiers", "transform_null_equals", "array_nulls",
@@ -384,6 +388,11 @@ func (d *settingDef) normalize(v string) (string, error) {
 			return "", e // PostgreSQL would list all encodings, and does not
 		}
 		return "", e.WithHint("Available values: %s.", strings.Join(d.values, ", "))
+	case settingDatabase:
+		if v != databaseName {
+			return "", pgerror.New(pgerror.InvalidCatalogName, "database \"%s\" does not exist", v).WithHint("There is one database, \"%s\"; use schemas.", databaseName)
+		}
+		return v, nil
 	case settingZone:
 		_, name, err := loadZone(v)
 		if err != nil {

@@ -288,7 +288,7 @@ func registerClock() {
 		}})
 	}
 	now := func(x *Eval) int64 { return x.nowTZ() }
-	for _, name := range []string{"now", "transaction_timestamp", "current_timestamp"} {
+	for _, name := range []string{"now", "transaction_timestamp", "current_timestamp", "proctime"} {
 		clock(name, types.TimestampTZ, Stable, now)
 	}
 	clock("statement_timestamp", types.TimestampTZ, Stable, func(x *Eval) int64 {

@@ -114,16 +114,19 @@ func (s *stream) alterCmd(kind ObjectKind) AlterCmd {
 		c.Action, c.Options = AlterSetConfig, s.options()
 	case s.accept("reset", "config"):
 		c.Action, c.Options = AlterResetConfig, s.options()
-	case s.accept("set", "parallelism"):
-		s.alterTo()
-		c.Action, c.NewName = AlterSetParallelism, s.value().Text
+	case s.alterTuning(&c), s.alterConnector(&c, kind):
 	case s.is("set") && s.peekAt(1).val == "(", s.is("reset") && s.peekAt(1).val == "(":
 		c.Action = AlterResetOptions
 		if s.advance().val == "set" {
 			c.Action = AlterSetOptions
 		}
 		c.Options = s.options()
-	case kind == ObjectSecret && s.accept("as"):
+		if kind == ObjectConnection || kind == ObjectCluster { // WITH (VALIDATE = …), WITH (WAIT …)
+			s.withOptions()
+		}
+	case kind == ObjectSecret && (s.is("as") || s.isWith()):
+		s.withOptions()
+		s.expect("as")
 		e := s.exprUntil(len(s.toks) - 1)
 		c.Action, c.Expr = AlterSecretValue, &e
 	case kind == ObjectTable, kind == ObjectSource, kind == ObjectView, kind == ObjectMaterializedView:

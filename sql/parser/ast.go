@@ -180,6 +180,8 @@ type CreateTable struct {
 	AppendOnly  bool
 	// OnConflict is RisingWave's table-wide choice: "", "overwrite", "ignore", "do update if not null".
 	OnConflict string
+	// Version are the columns of WITH VERSION COLUMN.
+	Version []string
 	// OnCommit is of a temporary table: "", "drop", "delete rows".
 	OnCommit string
 	With     []Option
@@ -251,6 +253,7 @@ type CreateSource struct {
 	Watermarks  []Watermark
 	AppendOnly  bool
 	OnConflict  string
+	Version     []string
 
 	Kind SourceKind
 	// Connection is the named connection, if any; Brokers and Topic are of the short form.
@@ -513,7 +516,7 @@ const (
 	AlterSwap                                    // NewName (RisingWave, Materialize: ALTER … SWAP WITH n)
 	AlterSetCluster                              // NewName
 	AlterSecretValue                             // Expr (ALTER SECRET s AS …)
-	AlterSetParallelism                          // NewName
+	AlterTuning                                  // Column is the name, NewName the value (RisingWave: ALTER … SET PARALLELISM = n)
 	AlterAddSubsource                            // Tables
 	AlterSinkFrom                                // Tables: the relation (ALTER SINK s SET FROM r)
 	AlterRenameConstraint                        // Column is the constraint, NewName
@@ -682,6 +685,9 @@ type Explain struct {
 
 // Flush is RisingWave's FLUSH: wait until all earlier writes are visible.
 type Flush struct{}
+
+// Recover is RisingWave's RECOVER: restart what runs from the last checkpoint.
+type Recover struct{}
 
 // Wait is RisingWave's WAIT: wait for background DDL, all of it or that of one object.
 type Wait struct {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/streamdb/streamdb/sql/pgerror"
 )
 
 // createHead is what may stand between CREATE and the kind of object.
@@ -58,11 +59,15 @@ func (s *stream) create() Node {
 	case s.accept("connection"):
 		return s.createConnection(h)
 	case s.accept("cluster"):
-		n := &CreateCluster{IfNotExists: s.ifNotExists(), Pos: s.pos(), Name: s.ident()}
-		if s.isOp("(") {
-			n.Options = s.options()
-		}
-		return n
+		return s.createCluster()
+	case s.accept("database", "if", "not", "exists"):
+		end := len(s.toks) - 1
+		stmt, base := s.embed("CREATE DATABASE ", end, "")
+		s.i = end
+		return &Postgres{Stmt: stmt, Base: base}
+	case s.is("function"), s.is("aggregate"):
+		s.foreignFunction()
+		return nil
 	case s.accept("schema"):
 		return s.createSchema()
 	case s.is("subscription") && (s.peekAt(2).val == "from" || s.peekAt(1).val == "if" || s.peekAt(3).val == "." || s.peekAt(2).val == "."):
@@ -74,6 +79,49 @@ func (s *stream) create() Node {
 		return n
 	}
 	return nil
+}
+
+// createCluster is CREATE CLUSTER name [(options)], and Materialize's forms of the
+// options without parentheses.
+func (s *stream) createCluster() Node {
+	if s.is("replica") && identToken(s.peekAt(1)) {
+		return s.absent("CREATE CLUSTER REPLICA", hintReplicas)
+	}
+	n := &CreateCluster{IfNotExists: s.ifNotExists(), Pos: s.pos(), Name: s.ident()}
+	switch {
+	case s.isOp("("):
+		n.Options = s.options()
+	case s.is("replicas"):
+		return s.absent("CREATE CLUSTER ... REPLICAS", hintReplicas)
+	default:
+		for s.err == nil && !s.eof() {
+			n.Options = append(n.Options, s.option())
+			if !s.acceptOp(",") {
+				break
+			}
+		}
+	}
+	return n
+}
+
+const hintReplicas = "A cluster has no replicas: it is a group of views that are computed apart from others."
+
+// foreignFunction refuses what only functions in other languages have, and aggregates
+// written like functions.
+func (s *stream) foreignFunction() {
+	aggregate, returns := s.is("aggregate"), false
+	for i := range s.toks[:len(s.toks)-1] {
+		t, next := s.toks[i], s.toks[i+1]
+		if t.kind != tokWord {
+			continue
+		}
+		returns = returns || t.val == "returns"
+		if t.val == "using" && next.kind == tokWord && (next.val == "link" || next.val == "base64") || t.val == "language" && aggregate && returns {
+			s.refuse(pgerror.Unsupported("a function in another language than SQL").
+				WithHint("Write the function in LANGUAGE sql.").At(Position(s.text, t.start)))
+			return
+		}
+	}
 }
 
 func (s *stream) createSchema() Node {
@@ -198,6 +246,8 @@ func (s *stream) createMaterializedView(h createHead) Node {
 		end = cut
 	} else if cut := s.tail("emit", "on", "window", "close"); cut >= 0 {
 		n.EmitOnWindowClose, end = true, cut
+	} else if cut := s.tail("emit", "immediately"); cut >= 0 {
+		end = cut
 	}
 	n.Query = s.queryUntil(end)
 	if s.err == nil {

@@ -79,6 +79,14 @@ func (s *stream) option() Option {
 	explicit := s.acceptOp("=") || s.acceptOp("=>")
 	o.Name = strings.Join(words, " ")
 	t := s.peek()
+	if o.Name == "backfill_order" && s.accept("fixed") { // RisingWave: FIXED (a -> b, …)
+		from := s.peek().start
+		s.expectOp("(")
+		s.i = s.closing()
+		o.Value = Value{Kind: ValueString, Text: "FIXED" + s.text[from:s.peek().end]}
+		s.expectOp(")")
+		return o
+	}
 	if explicit || t.kind != tokOp || t.val == "(" || t.val == "[" || t.val == "-" {
 		if explicit || !s.eof() {
 			o.Value = s.value()

@@ -168,8 +168,16 @@ func init() {
 		"copy":      (*stream).copyStatement,
 		"flush":     func(s *stream) Node { s.advance(); return &Flush{} },
 		"wait":      (*stream).wait,
-		"grant":     (*stream).grant,
-		"revoke":    (*stream).grant,
+		"recover":   func(s *stream) Node { s.advance(); return &Recover{} },
+		"use":       (*stream).use,
+		"kill": func(s *stream) Node {
+			return s.absent("KILL", "SELECT pg_cancel_backend(pid) ends the statement of a session, which pg_stat_activity lists.")
+		},
+		"cancel": func(s *stream) Node {
+			return s.absent("CANCEL JOBS", "SHOW JOBS lists what is being hydrated; DROP the view or index to end it.")
+		},
+		"grant":  (*stream).grant,
+		"revoke": (*stream).grant,
 		"validate": func(s *stream) Node {
 			s.expect("validate", "connection")
 			return &ValidateConnection{Name: s.name()}
@@ -188,6 +196,20 @@ func (s *stream) wait() Node {
 	return n
 }
 
+// use is RisingWave's USE database.
+func (s *stream) use() Node {
+	n := &SetVariable{Name: "database", Pos: s.pos()}
+	s.advance()
+	n.Values = []Value{{Kind: ValueString, Text: s.label()}}
+	return n
+}
+
+// absent refuses a statement of related systems.
+func (s *stream) absent(what, hint string) Node {
+	s.refuse(pgerror.Unsupported(what).WithHint("%s", hint).At(s.pos()))
+	return nil
+}
+
 // grant parses GRANT and REVOKE on the kinds of objects that PostgreSQL does
 // not name there, as if they were tables.
 func (s *stream) grant() Node {
@@ -196,21 +218,35 @@ func (s *stream) grant() Node {
 			continue
 		}
 		s.i = i + 1
-		switch k := s.objectKind(); k {
-		case ObjectMaterializedView, ObjectView, ObjectSource, ObjectSink, ObjectConnection, ObjectSecret, ObjectCluster, ObjectSubscription:
-			from, to := s.toks[0].start, s.toks[i+1].start
-			rest := s.peek().start
-			text := s.text[from:to] + strings.Repeat(" ", rest-to) + s.text[rest:s.end]
-			stmts, err := parseTree(text)
-			if err != nil || len(stmts) != 1 {
+		if s.accept("all") {
+			s.acceptOne("materialized", "sources", "sinks", "views")
+			if s.i == i+2 {
 				return nil
 			}
-			s.i = len(s.toks) - 1
-			return &Postgres{Stmt: stmts[0], Base: from}
+			s.accept("views")
+			return s.grantAs(i+2, "TABLES")
+		}
+		switch k := s.objectKind(); k {
+		case ObjectMaterializedView, ObjectView, ObjectSource, ObjectSink, ObjectConnection, ObjectSecret, ObjectCluster, ObjectSubscription:
+			return s.grantAs(i+1, "")
 		}
 		return nil
 	}
 	return nil
+}
+
+// grantAs hands the statement to PostgreSQL's grammar with a word in place of the
+// tokens from at to the next one.
+func (s *stream) grantAs(at int, word string) Node {
+	from, to := s.toks[0].start, s.toks[at].start
+	rest := s.peek().start
+	text := s.text[from:to] + word + strings.Repeat(" ", rest-to-len(word)) + s.text[rest:s.end]
+	stmts, err := parseTree(text)
+	if err != nil || len(stmts) != 1 {
+		return nil
+	}
+	s.i = len(s.toks) - 1
+	return &Postgres{Stmt: stmts[0], Base: from}
 }
 
 // wrapPostgres makes the node of a statement in PostgreSQL's tree.

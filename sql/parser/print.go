@@ -337,15 +337,16 @@ func (w *printer) createTable(n *CreateTable) {
 	w.name(n.Name)
 	w.put("(" + strings.Join(elementTexts(n.Columns, n.Constraints, n.Like, n.Watermarks, false), ", ") + ")")
 	w.when(n.AppendOnly, "APPEND ONLY")
-	w.onConflict(n.OnConflict)
+	w.onConflict(n.OnConflict, n.Version)
 	w.with(n.With)
 	w.clause("ON COMMIT", strings.ToUpper(n.OnCommit), n.OnCommit != "")
 }
 
-func (w *printer) onConflict(s string) {
+func (w *printer) onConflict(s string, version []string) {
 	if s != "" {
 		w.put("ON CONFLICT", strings.ToUpper(s))
 	}
+	w.clause("WITH VERSION COLUMN", identList(version), version != nil)
 }
 
 func (w *printer) createTableAs(n *CreateTableAs) {

@@ -22,7 +22,7 @@ func (w *printer) createSource(n *CreateSource) {
 	w.clause("IN CLUSTER", QuoteIdent(n.Cluster), n.Cluster != "")
 	w.sourceFrom(n)
 	w.when(n.AppendOnly, "APPEND ONLY")
-	w.onConflict(n.OnConflict)
+	w.onConflict(n.OnConflict, n.Version)
 	w.formats(n.KeyFormat, n.Format)
 	w.includes(n.Includes)
 	w.envelope(n.Envelope)
@@ -220,6 +220,8 @@ func (w *printer) command(n Node) {
 		w.explain(n)
 	case *Flush:
 		w.put("FLUSH")
+	case *Recover:
+		w.put("RECOVER")
 	case *Wait:
 		w.put("WAIT", string(n.Kind))
 		if n.Name != nil {
@@ -318,8 +320,12 @@ func (c *AlterCmd) String() string {
 		w.put("SET CLUSTER", QuoteIdent(c.NewName))
 	case AlterSecretValue:
 		w.put("AS", c.Expr.SQL)
-	case AlterSetParallelism:
-		w.put("SET PARALLELISM =", QuoteString(c.NewName))
+	case AlterTuning:
+		if c.NewName == "" {
+			w.put("RESET", strings.ToUpper(c.Column))
+		} else {
+			w.put("SET", strings.ToUpper(c.Column), "=", QuoteString(c.NewName))
+		}
 	case AlterAddSubsource:
 		w.put("ADD SUBSOURCE", c.Tables[0].Name.String())
 	case AlterSinkFrom:
@@ -347,6 +353,10 @@ func (c *AlterCmd) String() string {
 }
 
 func (w *printer) show(n *Show) {
+	if n.Kind == "relation" {
+		w.put("DESCRIBE", n.In.String())
+		return
+	}
 	w.put("SHOW")
 	w.when(n.Full, "FULL")
 	w.put(strings.ToUpper(n.Kind))

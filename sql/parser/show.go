@@ -11,7 +11,7 @@ import (
 
 // showKinds are the kinds of objects that SHOW lists, by spelling.
 var showKinds = []string{
-	"materialized views", "network policies", "internal tables", "default privileges", "role membership",
+	"materialized views", "network policies", "internal tables", "default privileges", "system privileges", "role membership", "subscription cursors",
 	"cluster replicas", "catalogs", "tables", "sources", "views", "indexes", "columns", "schemas",
 	"databases", "connections", "secrets", "sinks", "clusters", "objects", "roles", "types", "functions",
 	"subsources", "subscriptions", "jobs", "cursors", "parameters", "processlist", "privileges",
@@ -19,8 +19,14 @@ var showKinds = []string{
 
 func (s *stream) show() Node {
 	s.expect("show")
+	if s.is("redacted", "create") {
+		s.advance()
+	}
 	if s.accept("create") {
 		n := &ShowCreate{Kind: s.objectKind()}
+		if n.Kind == "" && s.accept("function") {
+			n.Kind = ObjectFunction
+		}
 		if n.Kind == "" {
 			s.unexpected()
 			return nil
@@ -31,7 +37,7 @@ func (s *stream) show() Node {
 	full := s.is("full") && s.peekAt(1).kind == tokWord && s.accept("full")
 	for _, k := range showKinds {
 		if s.accept(strings.Split(k, " ")...) {
-			return s.showObjects(&Show{Kind: k, Full: full})
+			return s.showObjects(&Show{Kind: strings.TrimPrefix(k, "subscription "), Full: full})
 		}
 	}
 	if s.accept("index") || s.accept("keys") {
@@ -67,9 +73,12 @@ func (s *stream) showObjects(n *Show) Node {
 // describe is DESCRIBE relation.
 func (s *stream) describe() Node {
 	s.advance()
+	if (s.is("fragments") || s.is("fragment")) && s.peekAt(1).kind != tokEOF && s.peekAt(1).kind != tokOp {
+		return s.absent("DESCRIBE FRAGMENTS", "EXPLAIN PHYSICAL PLAN FOR MATERIALIZED VIEW shows the operators of a view.")
+	}
 	s.accept("table")
 	n := s.name()
-	return &Show{Kind: "columns", In: &n}
+	return &Show{Kind: "relation", In: &n}
 }
 
 func (s *stream) showVariable() Node {
@@ -131,7 +140,7 @@ func (s *stream) set() Node {
 			s.expect("default")
 		}
 		return n
-	case s.is("schema") && s.peekAt(1).kind == tokString:
+	case s.is("schema") && (s.peekAt(1).kind == tokString || identToken(s.peekAt(1)) && s.peekAt(2).kind == tokEOF):
 		s.advance()
 		n.Name, n.Values = "search_path", []Value{s.value()}
 		return n

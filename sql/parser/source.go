@@ -133,7 +133,7 @@ func (s *stream) sourceClauses(n *CreateSource) {
 		case s.accept("append", "only"):
 			n.AppendOnly = true
 		case s.is("on", "conflict"):
-			n.OnConflict = s.tableOnConflict()
+			n.OnConflict, n.Version = s.tableOnConflict()
 		case s.accept("check"):
 			e := s.webhookCheck()
 			n.Check = &e

@@ -93,10 +93,12 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 		case s.accept("append", "only"):
 			n.AppendOnly = true
 		case s.is("on", "conflict"):
-			n.OnConflict = s.tableOnConflict()
+			n.OnConflict, n.Version = s.tableOnConflict()
 		case s.accept("on", "commit"):
 			n.OnCommit = s.onCommit()
 		case s.accept("without", "oids"):
+		case s.accept("engine"):
+			s.tableEngine()
 		case s.accept("tablespace"), s.accept("using"):
 			s.ident() // how it is stored is the server's choice
 		case s.isWith():
@@ -113,6 +115,15 @@ func (s *stream) tableClauses(n *CreateTable) bool {
 	return s.err == nil
 }
 
+// tableEngine reads the name of RisingWave's ENGINE = name.
+func (s *stream) tableEngine() {
+	s.acceptOp("=")
+	pos := s.pos()
+	if e := s.label(); e != "hummock" && s.err == nil {
+		s.refuse(pgerror.Unsupported("ENGINE " + e).WithHint("A table is kept in the server's own storage.").At(pos))
+	}
+}
+
 // onCommit reads what follows ON COMMIT.
 func (s *stream) onCommit() string {
 	switch {
@@ -127,18 +138,23 @@ func (s *stream) onCommit() string {
 	return ""
 }
 
-func (s *stream) tableOnConflict() string {
+// tableOnConflict is ON CONFLICT action [WITH VERSION COLUMN (column, …)].
+func (s *stream) tableOnConflict() (action string, version []string) {
 	s.expect("on", "conflict")
 	switch {
 	case s.accept("overwrite"), s.accept("do", "update", "full"):
-		return "overwrite"
+		action = "overwrite"
 	case s.accept("ignore"), s.accept("do", "nothing"):
-		return "ignore"
+		action = "ignore"
 	case s.accept("do", "update", "if", "not", "null"):
-		return "do update if not null"
+		action = "do update if not null"
+	default:
+		s.unexpected()
 	}
-	s.unexpected()
-	return ""
+	if s.accept("with", "version", "column") {
+		version = s.columnNames()
+	}
+	return action, version
 }
 
 func (s *stream) tableAs(t *CreateTable, cols []string, with []Option) Node {
@@ -312,7 +328,11 @@ func (s *stream) columnOrConstraint(d *elements, end int) {
 		switch {
 		case el.GetColumnDef() != nil:
 			c := s.columnDef(el.GetColumnDef(), base, stop)
-			if generated != nil {
+			switch {
+			case generated == nil:
+			case proctime(generated): // it changes with the row only
+				c.Default = generated
+			default:
 				c.Generated = generated
 			}
 			d.columns = append(d.columns, c)
@@ -328,6 +348,13 @@ func (s *stream) columnOrConstraint(d *elements, end int) {
 	if s.err == nil {
 		s.i = end
 	}
+}
+
+// proctime says whether an expression is RisingWave's proctime(): the time at which a
+// row came in, as the expression of a generated column.
+func proctime(e *Expr) bool {
+	f := e.Node.GetFuncCall()
+	return len(f.GetArgs()) == 0 && len(f.GetFuncname()) == 1 && f.Funcname[0].GetString_().GetSval() == "proctime"
 }
 
 // generatedAs finds the AS of `name type AS expr`, 0 if there is none.

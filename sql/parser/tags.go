@@ -101,6 +101,9 @@ func (*Explain) Tag() string { return "EXPLAIN" }
 // Tag of FLUSH.
 func (*Flush) Tag() string { return "FLUSH" }
 
+// Tag of RECOVER.
+func (*Recover) Tag() string { return "RECOVER" }
+
 // Tag of WAIT.
 func (*Wait) Tag() string { return "WAIT" }
 

@@ -194,7 +194,7 @@ func (f fromBinder) rangeVar(r *pg.RangeVar, env *scope) (*fromItem, error) {
 	var rel plan.Rel
 	if f.wantsRowID(o) {
 		rel, err = f.withRowID(o)
-		e.columns = append(e.columns, entryColumn{name: rowIDColumn, index: len(o.Columns), typ: types.UUID, hidden: true})
+		e.columns = append(e.columns, entryColumn{name: RowIDColumn, index: len(o.Columns), typ: types.UUID, hidden: true})
 	} else {
 		rel, err = f.objectRel(o)
 	}
@@ -293,14 +293,14 @@ func (b *binder) view(o *catalog.Object) (plan.Rel, error) {
 	return b.named(b.views, o)
 }
 
-// rowIDColumn is the hidden column that tells the rows of a table without a
+// RowIDColumn is the hidden column that tells the rows of a table without a
 // primary key apart, also equal ones.
-const rowIDColumn = "_row_id"
+const RowIDColumn = "_row_id"
 
 // wantsRowID says whether the text being bound may ask for the hidden column of o.
 func (b *binder) wantsRowID(o *catalog.Object) bool {
-	return o.Kind == catalog.KindTable && o.PrimaryKey == nil && len(o.Columns) > 0 && o.Column(rowIDColumn) < 0 &&
-		strings.Contains(strings.ToLower(b.src.text), rowIDColumn)
+	return o.Kind == catalog.KindTable && o.PrimaryKey == nil && len(o.Columns) > 0 && o.Column(RowIDColumn) < 0 &&
+		strings.Contains(strings.ToLower(b.src.text), RowIDColumn)
 }
 
 // withRowID is a table with the column of row ids: equal rows are numbered, and

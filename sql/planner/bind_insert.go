@@ -321,7 +321,36 @@ func tablePolicy(o *catalog.Object, policy string) *pg.OnConflictClause {
 		c.TargetList = append(c.TargetList, pg.MakeResTargetNodeWithNameAndVal(name, value, -1))
 		c.Action = pg.OnConflictAction_ONCONFLICT_UPDATE
 	}
+	c.WhereClause = notOlder(o, o.Version)
 	return c
+}
+
+// notOlder is the condition that a proposed row does not come before the one present
+// by version columns, where NULL is the least; nil for none.
+func notOlder(o *catalog.Object, version []int) *pg.Node {
+	if len(version) == 0 {
+		return nil
+	}
+	name := o.Columns[version[0]].Name
+	column := func(table string) *pg.Node {
+		return pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(table), pg.MakeStrNode(name)}, -1)
+	}
+	null := func(table string, kind pg.NullTestType) *pg.Node {
+		return &pg.Node{Node: &pg.Node_NullTest{NullTest: &pg.NullTest{Arg: column(table), Nulltesttype: kind, Location: -1}}}
+	}
+	compare := func(kind pg.A_Expr_Kind, op string) *pg.Node {
+		return pg.MakeAExprNode(kind, []*pg.Node{pg.MakeStrNode(op)}, column("excluded"), column(o.Name), -1)
+	}
+	and := func(args ...*pg.Node) *pg.Node { return pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, args, -1) }
+	newer := pg.MakeBoolExprNode(pg.BoolExprType_OR_EXPR, []*pg.Node{
+		compare(pg.A_Expr_Kind_AEXPR_OP, ">"),
+		and(null("excluded", pg.NullTestType_IS_NOT_NULL), null(o.Name, pg.NullTestType_IS_NULL)),
+	}, -1)
+	same := compare(pg.A_Expr_Kind_AEXPR_NOT_DISTINCT, "=")
+	if rest := notOlder(o, version[1:]); rest != nil {
+		same = and(same, rest)
+	}
+	return pg.MakeBoolExprNode(pg.BoolExprType_OR_EXPR, []*pg.Node{newer, same}, -1)
 }
 
 // onConflict binds ON CONFLICT.
