@@ -101,14 +101,14 @@ func (s *Session) newJobConfig() map[string]string {
 	return nil
 }
 
-var jobConfigColumns = []catalog.Column{vcol("id", types.Int8), vcol("name", types.Text), vcol("key", types.Text), vcol("value", types.Text)}
+var jobConfigColumns = []catalog.Column{vcol("id", types.Int4), vcol("name", types.Text), vcol("key", types.Text), vcol("value", types.Text)}
 
 // jobConfigRows are the rows of rw_streaming_job_config.
 func (s *Session) jobConfigRows() (*columnar.Batch, error) {
 	r := newRowSet(jobConfigColumns)
 	for _, o := range s.snapshot().Objects() {
 		for _, key := range slices.Sorted(maps.Keys(o.Config)) {
-			r.add(int64(o.ID), o.Name, configPrefix+key, o.Config[key])
+			r.add(int32(o.OID), o.Name, configPrefix+key, o.Config[key])
 		}
 	}
 	return r.batch(), nil

@@ -123,3 +123,49 @@ func TestRisingWaveCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestRisingWaveCatalog checks the relations of rw_catalog.
+func TestRisingWaveCatalog(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	for _, q := range []string{
+		"CREATE TABLE t (id int PRIMARY KEY, v numeric(5,2) NOT NULL, w int GENERATED ALWAYS AS (id + 1) STORED)",
+		"COMMENT ON TABLE t IS 'things'", "COMMENT ON COLUMN t.v IS 'value'",
+		"CREATE MATERIALIZED VIEW m AS SELECT v, count(*) AS n FROM t GROUP BY v",
+		"CREATE VIEW x AS SELECT * FROM m", "CREATE INDEX i ON t (v, (id + 2))", "CREATE INDEX j ON t (w)",
+		"CREATE TABLE target (id int PRIMARY KEY)", "CREATE SINK k INTO target AS SELECT id FROM t",
+		"CREATE FUNCTION f(int, text) RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SECRET pw AS 'x'",
+		"CREATE SCHEMA other", "CREATE TABLE other.t (a text)", "FLUSH",
+	} {
+		d.exec(c, q)
+	}
+	for q, want := range map[string]string{
+		"SELECT t.name, s.name, u.is_super FROM rw_tables t JOIN rw_schemas s ON s.id = t.schema_id JOIN rw_users u ON u.id = t.owner ORDER BY 2, 1": "t,other,t\nt,public,t\ntarget,public,t",
+		"SELECT name, definition LIKE 'CREATE MATERIALIZED VIEW%', append_only FROM rw_catalog.rw_materialized_views":                                "m,t,f",
+		"SELECT name FROM rw_views": "x",
+		"SELECT name, relation_type FROM rw_relations WHERE schema_id = (SELECT id FROM rw_schemas WHERE name = 'public') ORDER BY 1":        "i,index\nj,index\nk,sink\nm,materialized view\nt,table\ntarget,table\nx,view",
+		"SELECT x.name, t.name, x.key_columns, x.include_columns FROM rw_indexes x JOIN rw_tables t ON t.id = x.primary_table_id ORDER BY 1": "i,t,{2,0},{}\nj,t,{3},{1,2}",
+		"SELECT name, connector, sink_type FROM rw_sinks":                   "k,TABLE,UPSERT",
+		"SELECT name, type, arg_type_ids, return_type_id FROM rw_functions": "f,scalar,{23,25},23",
+		"SELECT name FROM rw_secrets":                                       "pw",
+		"SELECT name FROM rw_databases":                                     "streamdb",
+		"SELECT c.name, position, is_primary_key, is_generated, is_nullable, data_type, udt_type FROM rw_columns c JOIN rw_tables t ON t.id = relation_id JOIN rw_schemas s ON s.id = schema_id WHERE t.name = 't' AND s.name = 'public' ORDER BY 2": "id,1,t,f,f,integer,int4\nv,2,f,f,f,numeric(5,2),numeric\nw,3,f,t,t,integer,int4",
+		"SELECT a.name, b.name FROM rw_depend d JOIN rw_relations a ON a.id = d.objid JOIN rw_relations b ON b.id = d.refobjid ORDER BY 1, 2":                                                                                                        "i,t\nj,t\nk,t\nk,target\nm,t\nx,m",
+		"SELECT relname, objsubid, description FROM rw_description JOIN pg_class c ON c.oid = objoid ORDER BY 2 NULLS FIRST":                                                                                                                         "t,,things\nt,2,value",
+		"SELECT name, status FROM rw_streaming_jobs ORDER BY 1, 2":                                                              "i,CREATED\nj,CREATED\nk,CREATED\nm,CREATED\nt,CREATED\nt,CREATED\ntarget,CREATED",
+		"SELECT count(*) FROM rw_fragments f JOIN rw_actors a USING (fragment_id) JOIN rw_worker_nodes w ON w.id = a.worker_id": "7",
+		"SELECT relationname, relationtype FROM rw_relation_info WHERE schemaname = 'public' ORDER BY 1":                        "i,INDEX\nj,INDEX\nk,SINK\nm,MATERIALIZED VIEW\nt,TABLE\ntarget,TABLE",
+		"SELECT name, typarray FROM rw_types WHERE id = 23":                                                                     "int4,1007",
+		"SELECT count(*) FROM rw_ddl_progress":                                                                                  "0",
+		"SELECT count(*) FROM rw_tables t JOIN pg_class c ON c.oid = t.id AND c.relname = t.name":                               "3",
+		"SELECT name FROM rw_system_tables WHERE name IN ('rw_tables', 'pg_class') ORDER BY 1":                                  "pg_class\nrw_tables",
+	} {
+		if got := d.text(c, q); got != want {
+			t.Errorf("%s:\n got %q,\nwant %q", q, got, want)
+		}
+	}
+	for _, name := range strings.Split(d.text(c, "SELECT relname FROM pg_class WHERE relnamespace = 'rw_catalog'::regnamespace"), "\n") {
+		d.text(c, "SELECT * FROM rw_catalog."+name)
+	}
+}

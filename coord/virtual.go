@@ -51,6 +51,9 @@ func (c *Coordinator) baseCatalog() *catalog.Snapshot {
 		oid++
 	}
 	add(catalog.SchemaRisingWave, "rw_streaming_job_config", 15100, jobConfigColumns, (*Session).jobConfigRows)
+	for i, t := range rwCatalog() {
+		add(catalog.SchemaRisingWave, t.name, 15101+uint32(i), t.columns, t.rows)
+	}
 	return catalog.Empty().Apply(changes...)
 }
 
@@ -170,7 +173,8 @@ func newRowSet(cols []catalog.Column) *rowSet {
 	return r
 }
 
-// add appends a row of Go values: string, int64, float64, bool, time.Time, nil.
+// add appends a row of Go values: string, int64, int32, int16, float64, bool,
+// time.Time, literal, nil.
 func (r *rowSet) add(vals ...any) {
 	for i, v := range vals {
 		b := r.bs[i]
@@ -181,6 +185,14 @@ func (r *rowSet) add(vals ...any) {
 			b.String(v)
 		case int64:
 			b.Int64(v)
+		case int32:
+			b.Int32(v)
+		case int16:
+			b.Int16(v)
+		case literal:
+			if err := types.ParseText(b, r.cols[i].Type, string(v), nil); err != nil {
+				panic(err) // the text is the program's
+			}
 		case float64:
 			b.Float64(v)
 		case bool:
