@@ -194,7 +194,7 @@ func (s *Session) commentPostgres(d *ddlState, p *prepared, n *pg.CommentStmt, w
 	case pg.ObjectType_OBJECT_COLUMN:
 		return pgerror.New(pgerror.SyntaxError, "column name must be qualified")
 	case pg.ObjectType_OBJECT_DATABASE:
-		if name := n.Object.GetString_().GetSval(); name != databaseName {
+		if name := n.Object.GetString_().GetSval(); name != s.database {
 			warn(w, pgerror.InvalidCatalogName, "database \""+name+"\" does not exist")
 		}
 		return nil

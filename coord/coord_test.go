@@ -74,9 +74,12 @@ func (d *database) close() {
 	}
 }
 
-func (d *database) connect() *pgx.Conn {
+func (d *database) connect() *pgx.Conn { return d.connectTo("streamdb") }
+
+// connectTo connects by a name for the database.
+func (d *database) connectTo(name string) *pgx.Conn {
 	d.t.Helper()
-	c, err := pgx.Connect(context.Background(), "postgres://t@"+d.addr+"/streamdb?sslmode=disable")
+	c, err := pgx.Connect(context.Background(), "postgres://t@"+d.addr+"/"+name+"?sslmode=disable")
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func (s *Session) targetIn(d *ddlState, k catalog.Kind, n parser.Name, temp bool
 // target decides the schema of a new object and whether the name is free.
 // exists is the object that has it.
 func (s *Session) target(d *ddlState, k catalog.Kind, n parser.Name) (schema string, exists *catalog.Object, err error) {
-	if n.Database != "" && n.Database != databaseName {
+	if n.Database != "" && n.Database != s.database {
 		return "", nil, pgerror.New(pgerror.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"", n.Database, n.Schema, n.Name).At(n.Pos)
 	}
 	schema = n.Schema

@@ -169,7 +169,7 @@ func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
 		}
 	case "databases":
 		cols = textColumns("name", "comment")
-		rows = [][]string{{databaseName, ""}}
+		rows = [][]string{{s.database, ""}}
 	case "clusters":
 		cols = textColumns("name", "comment")
 		rows = [][]string{{defaultCluster, ""}}

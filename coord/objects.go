@@ -15,7 +15,8 @@ import (
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
 
-// databaseName is the one database.
+// databaseName is the name of the database for whom no client has named it: views,
+// and connections without one.
 const databaseName = "streamdb"
 
 var zoneUTC = time.UTC

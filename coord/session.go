@@ -29,12 +29,15 @@ import (
 
 // Session is one client session; see pgwire.Session for who calls what.
 type Session struct {
-	c       *Coordinator
-	info    pgwire.ConnInfo
-	user    string
-	set     *settings
-	tx      *txn
-	several bool // the running statement is one of several in a query text
+	c    *Coordinator
+	info pgwire.ConnInfo
+	user string
+	// database is what the client calls the database: there is one, and it goes by the
+	// name that each client asks for.
+	database string
+	set      *settings
+	tx       *txn
+	several  bool // the running statement is one of several in a query text
 	// arguments are those of the function whose statements are running, calls how
 	// deep such are nested.
 	arguments *planner.Arguments
@@ -82,12 +85,15 @@ func (c *Coordinator) Connect(_ context.Context, params map[string]string, info 
 	if c.closed.Load() {
 		return nil, errShutdown
 	}
-	s := &Session{c: c, info: info, user: params["user"], set: newSettings(),
+	s := &Session{c: c, info: info, user: params["user"], database: params["database"], set: newSettings(),
 		stmts: map[string]*prepared{}, portals: map[string]*portal{}, started: c.opts.Now(), state: "idle"}
 	s.client, _ = netip.ParseAddrPort(info.RemoteAddr) // no such address: it stays invalid
 	s.server, _ = netip.ParseAddrPort(info.LocalAddr)
 	if s.user == "" {
 		s.user = "streamdb"
+	}
+	if s.database == "" {
+		s.database = databaseName
 	}
 	s.set.base["session_authorization"] = s.user
 	for k, v := range params {
@@ -596,7 +602,7 @@ func (s *Session) Sync(ctx context.Context, failed bool) error {
 func (s *Session) bindContext(declared []types.OID) *planner.Context {
 	return &planner.Context{
 		Catalog:    s.snapshot(),
-		Database:   databaseName,
+		Database:   s.database,
 		SearchPath: s.searchPath(),
 		ParamTypes: declared,
 		Session:    s.exprContext(),
@@ -660,7 +666,7 @@ func (s *Session) setConfig(name, value string, local bool) (string, error) {
 // exprContext is what expressions of a statement may depend on.
 func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
-		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: databaseName,
+		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: s.database,
 		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID), Client: s.client, Server: s.server,
 		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s}, Query: s.lockedSubquery,

@@ -64,7 +64,7 @@ type pgEnv struct{ s *Session }
 func (e *pgEnv) Snapshot() *catalog.Snapshot { return e.s.snapshot() }
 
 // Database and User name where the session is and who it is.
-func (e *pgEnv) Database() string { return databaseName }
+func (e *pgEnv) Database() string { return e.s.database }
 
 // User is the session's role.
 func (e *pgEnv) User() string { return e.s.user }

@@ -24,8 +24,8 @@ func BenchmarkBind(b *testing.B) {
 		fmt.Fprintf(&rows, "(%d, 'text %d', %d.5, %d, '2020-01-01 00:00:%02d+00')", i, i, i, i, i%60)
 	}
 	for name, text := range map[string]string{
-		"point":  "SELECT * FROM t WHERE a = 42",
-		"join":   "SELECT x.a, count(*) FROM t x JOIN t y ON x.a = y.d WHERE x.b = 'k' AND y.c > 5 GROUP BY x.a ORDER BY 2 DESC LIMIT 10",
+		"point": "SELECT * FROM t WHERE a = 42",
+		"join":  "SELECT x.a, count(*) FROM t x JOIN t y ON x.a = y.d WHERE x.b = 'k' AND y.c > 5 GROUP BY x.a ORDER BY 2 DESC LIMIT 10",
 		"or": "SELECT a FROM t WHERE (a > 93 AND (((c >= 55.99 OR d <= 1 OR d >= 24 AND d IN (84, 92, 96, 26) OR d >= 53 AND c > 6.22) AND a >= 33 OR " +
 			"((a >= 6 AND d < 27 AND a > 78) OR c > 90.47 OR d IN (79, 47) AND c > 57.55 OR c < 77.85 OR (d = 36 OR a < 90) AND d <= 44) OR " +
 			"c IN (62.81, 85.85, 44.58) OR d IS NULL) AND (d IN (52, 58, 51, 90) OR d >= 55))) OR a < 40 OR d BETWEEN 4 AND 79 AND d >= 51",

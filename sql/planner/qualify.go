@@ -402,9 +402,19 @@ func (z *qualifier) message(m protoreflect.Message, ctes []string) {
 		if c, ok := timeWindow(n); ok {
 			z.windowed(c.Args[0].GetColumnRef(), ctes)
 		}
+	case *pg.ColumnRef:
+		if len(n.Fields) == 4 && n.Fields[3].GetString_() != nil {
+			z.dropDatabase(n.Location)
+		}
 	case *pg.FuncCall:
+		if len(n.Funcname) == 3 {
+			z.dropDatabase(n.Location)
+		}
 		z.function(n)
 	case *pg.TypeName:
+		if len(n.Names) == 3 {
+			z.dropDatabase(n.Location)
+		}
 		z.typeName(n)
 	case *pg.SelectStmt:
 		ctes = bindWith(ctes, n.WithClause)
@@ -433,7 +443,24 @@ func bindWith(ctes []string, w *pg.WithClause) []string {
 	return ctes
 }
 
+// dropDatabase takes the name of the database away from a qualified name: other
+// clients may call it differently.
+func (z *qualifier) dropDatabase(location int32) {
+	if location < 0 {
+		return
+	}
+	const blanks = " \t\n\r"
+	at := z.base + int(location)
+	rest := strings.TrimLeft(z.text[nameEnd(z.text, at):], blanks)
+	if after, ok := strings.CutPrefix(rest, "."); ok {
+		z.edits = append(z.edits, edit{at, len(z.text) - len(strings.TrimLeft(after, blanks)), ""})
+	}
+}
+
 func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
+	if n.Catalogname != "" {
+		z.dropDatabase(n.Location)
+	}
 	if n.Schemaname != "" || slices.Contains(ctes, n.Relname) {
 		return
 	}
