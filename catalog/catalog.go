@@ -90,6 +90,8 @@ type Object struct {
 	Function *Function
 	// Sink is of a sink; not of the collection that it owns, whose Parent it is.
 	Sink *Sink `json:",omitempty"`
+	// Discards says of a sink that its rows go nowhere, so that nothing computes them.
+	Discards bool `json:",omitempty"`
 	// Deps are the objects that this one uses.
 	Deps []plan.ObjectID
 	// Rows are the sizes of what a materialized view reads, when it was made:

@@ -634,7 +634,7 @@ func (t *tableAlter) retype() error {
 
 func usedByView(v *catalog.Object, column string) error {
 	rule := "rule _RETURN on "
-	if v.Sink != nil {
+	if v.Kind == catalog.KindSink {
 		rule = ""
 	}
 	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").

@@ -38,12 +38,12 @@ func open(t *testing.T, dir string) *database {
 			opts := map[string]string{}
 			for k, v := range cfg.Options {
 				switch k {
-				case "generator", "connector", "envelope", "upstream":
+				case "generator", "connector", "envelope", "upstream", "dialect":
 				default:
 					opts[k] = v
 				}
 			}
-			return loadgen.New(cfg.Options["generator"], opts)
+			return loadgen.New(cfg.Options["generator"], opts, cfg.Columns())
 		}})
 }
 

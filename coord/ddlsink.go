@@ -16,6 +16,9 @@ import (
 
 // createSink runs CREATE SINK … INTO a table.
 func (s *Session) createSink(d *ddlState, p *prepared, n *parser.CreateSink, w pgwire.ResultWriter) error {
+	if n.Into == nil && blackhole(n) {
+		return s.createBlackhole(d, p, n, w)
+	}
 	if n.Into == nil {
 		return pgerror.Unsupported("CREATE SINK with a connector").
 			WithHint("CREATE SINK … INTO table keeps a table; SUBSCRIBE tells a program of changes.")
@@ -73,6 +76,44 @@ func (s *Session) createSink(d *ddlState, p *prepared, n *parser.CreateSink, w p
 		return err
 	}
 	return s.putSink(d, o, t)
+}
+
+// blackhole says whether a sink is RisingWave's that discards what it gets.
+func blackhole(n *parser.CreateSink) bool {
+	return slices.ContainsFunc(n.With, func(o parser.Option) bool { return o.Name == "connector" && o.Value.Text == "blackhole" })
+}
+
+// createBlackhole runs CREATE SINK … WITH (connector = 'blackhole'): the sink is checked
+// and kept, and depends on what it reads; as nobody sees its rows, they are not computed.
+func (s *Session) createBlackhole(d *ddlState, p *prepared, n *parser.CreateSink, w pgwire.ResultWriter) error {
+	schema, exists, err := s.target(d, catalog.KindSink, n.Name)
+	if err != nil {
+		return err
+	}
+	if skip, err := taken(exists, n.IfNotExists, w); skip || err != nil {
+		return err
+	}
+	if n.Changelog != nil {
+		return pgerror.Unsupported("AS CHANGELOG FROM in a sink that discards")
+	}
+	q, sql, err := s.sinkQuery(d, p, n)
+	if err != nil {
+		return err
+	}
+	cols, err := viewColumns(q, nil)
+	if err != nil {
+		return err
+	}
+	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindSink, Columns: cols, Query: sql, Deps: q.Deps, Discards: true, Config: s.newJobConfig()}
+	if err := s.planView(o, q); err != nil {
+		return err
+	}
+	if o, err = s.c.newObject(o); err != nil {
+		return err
+	}
+	o.SQL = sinkSQL(d.cat, o)
+	d.apply(catalog.Change{Put: o})
+	return nil
 }
 
 // putSink adds a sink with the collection that it owns.
@@ -265,6 +306,9 @@ func noKeyColumn(name string, t *catalog.Object) error {
 
 // sinkSQL writes the definition of a sink.
 func sinkSQL(cat *catalog.Snapshot, o *catalog.Object) string {
+	if o.Discards {
+		return fmt.Sprintf("CREATE SINK %s.%s AS %s WITH (connector = 'blackhole')", quoteName(o.Schema), quoteName(o.Name), o.Query)
+	}
 	in := ""
 	if o.Cluster != defaultCluster && o.Cluster != "" {
 		in = " IN CLUSTER " + quoteName(o.Cluster)

@@ -123,7 +123,8 @@ func (s *Session) createConnection(d *ddlState, n *parser.CreateConnection, w pg
 		return pgerror.Unsupported("CONNECTION TO " + strings.ToUpper(n.Kind))
 	}
 	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindConnection, Options: map[string]string{"connector": n.Kind}}
-	if err := s.addOptions(d, o, n.Options); err != nil {
+	opts := renamedOptions(slices.DeleteFunc(slices.Clone(n.Options), func(x parser.Option) bool { return x.Name == "type" }))
+	if err := s.addOptions(d, o, opts); err != nil {
 		return err
 	}
 	if s.c.opts.Check != nil {
@@ -339,33 +340,48 @@ func (s *Session) postgresOptions(d *ddlState, n *parser.CreateSource, o *catalo
 	return nil
 }
 
+// risingWaveOptions are our names of options that RisingWave calls otherwise.
+var risingWaveOptions = map[string]string{
+	"properties.bootstrap.server":    "broker",
+	"properties.bootstrap.servers":   "broker",
+	"kafka.brokers":                  "broker",
+	"kafka.topic":                    "topic",
+	"scan.startup.mode":              "start mode",
+	"scan.startup.timestamp.millis":  "start timestamp",
+	"scan.startup.timestamp_millis":  "start timestamp",
+	"properties.sasl.mechanism":      "sasl mechanisms",
+	"properties.sasl.username":       "sasl username",
+	"properties.sasl.password":       "sasl password",
+	"properties.security.protocol":   "security protocol",
+	"properties.client.id":           "client id",
+	"properties.group.id":            "group id",
+	"group.id.prefix":                "group id prefix",
+	"properties.ssl.ca.pem":          "ssl certificate authority",
+	"properties.ssl.certificate.pem": "ssl certificate",
+	"properties.ssl.key.pem":         "ssl key",
+}
+
+// renamedOptions gives options our names.
+func renamedOptions(with []parser.Option) []parser.Option {
+	out := slices.Clone(with)
+	for i := range out {
+		if r, ok := risingWaveOptions[out[i].Name]; ok {
+			out[i].Name = r
+		}
+	}
+	return out
+}
+
 // connectorOptions reads RisingWave's WITH (connector = …) FORMAT … ENCODE ….
 func (s *Session) connectorOptions(d *ddlState, n *parser.CreateSource, o *catalog.Object) error {
-	rename := map[string]string{
-		"properties.bootstrap.server":    "broker",
-		"properties.bootstrap.servers":   "broker",
-		"kafka.brokers":                  "broker",
-		"kafka.topic":                    "topic",
-		"scan.startup.mode":              "start mode",
-		"scan.startup.timestamp.millis":  "start timestamp",
-		"scan.startup.timestamp_millis":  "start timestamp",
-		"properties.sasl.mechanism":      "sasl mechanisms",
-		"properties.sasl.username":       "sasl username",
-		"properties.sasl.password":       "sasl password",
-		"properties.security.protocol":   "security protocol",
-		"properties.client.id":           "client id",
-		"properties.group.id":            "group id",
-		"group.id.prefix":                "group id prefix",
-		"properties.ssl.ca.pem":          "ssl certificate authority",
-		"properties.ssl.certificate.pem": "ssl certificate",
-		"properties.ssl.key.pem":         "ssl key",
-	}
-	var opts []parser.Option
-	for _, x := range n.With {
-		if r, ok := rename[x.Name]; ok {
-			x.Name = r
+	opts := renamedOptions(n.With)
+	if i := slices.IndexFunc(opts, func(x parser.Option) bool { return x.Name == "connection" }); i >= 0 {
+		conn, err := s.connection(d, &opts[i].Value.Name, "kafka")
+		if err != nil {
+			return err
 		}
-		opts = append(opts, x)
+		inherit(o, "", conn)
+		opts = slices.Delete(opts, i, i+1)
 	}
 	if err := s.addOptions(d, o, opts); err != nil {
 		return err
@@ -504,6 +520,9 @@ func (s *Session) declaredTable(p *prepared, n *parser.CreateSource) (*sources.T
 			var err error
 			if col, err = s.column(p.stmt.Text, def); err != nil {
 				return nil, err
+			}
+			if col.Generated != "" || col.Default != "" || def.Generated != nil || def.Default != nil {
+				return nil, pgerror.Unsupported("a computed column of a source").WithHint("Compute it in a view over the source.").At(def.Pos)
 			}
 		}
 		if def.PrimaryKey {

@@ -64,6 +64,9 @@ func (c *Coordinator) createCollection(o *catalog.Object) (*collection, error) {
 			c.mu.Unlock()
 		}
 	case catalog.KindSink:
+		if o.Discards {
+			return nil, nil
+		}
 		if o.Sink == nil { // what one has delivered
 			coll = newCollection(o.ID, kinds, key, false, c.partitions, c.timeline.ingest)
 			coll.setReady()

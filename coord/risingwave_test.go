@@ -3,6 +3,7 @@ package coord_test
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestVersionColumns checks the tables of RisingWave's ON CONFLICT … WITH VERSION
@@ -168,4 +169,74 @@ func TestRisingWaveCatalog(t *testing.T) {
 	for _, name := range strings.Split(d.text(c, "SELECT relname FROM pg_class WHERE relnamespace = 'rw_catalog'::regnamespace"), "\n") {
 		d.text(c, "SELECT * FROM rw_catalog."+name)
 	}
+}
+
+// TestRisingWaveConnectors checks the sources of datagen and the sinks of blackhole.
+func TestRisingWaveConnectors(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	for _, q := range []string{
+		`CREATE SOURCE g (id int, s struct<a int, b varchar>, xs int[], at timestamp) WITH (connector = 'datagen', fields.id.kind = 'sequence', fields.id.start = '1', fields.id.end = '50',
+		   fields.s.a.kind = 'sequence', fields.s.a.start = '10', fields.s.a.end = '1000', fields.xs.length = '2', datagen.rows.per.second = '100000') FORMAT PLAIN ENCODE JSON`,
+		`CREATE TABLE h (k int PRIMARY KEY, v float) WITH (connector = 'datagen', fields.k.min = '1', fields.k.max = '3', fields.v.kind = 'sequence', fields.v.start = '1', fields.v.end = '1000', datagen.rows.per.second = '100000')`,
+		"CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n, sum(id) AS total, sum((s).a) AS a, min(length((s).b)) AS b, min(cardinality(xs)) AS l FROM g",
+		"CREATE TABLE t (i int, j int)",
+		"CREATE SINK discard FROM t WITH (connector = 'blackhole')",
+		"CREATE SINK discard2 AS SELECT i, count(*) AS n FROM t GROUP BY i WITH (connector = 'blackhole', type = 'append-only', force_append_only = 'true')",
+		"CREATE SINK IF NOT EXISTS discard FROM t WITH (connector = 'blackhole')",
+		"INSERT INTO t VALUES (1, 2)", "FLUSH", "ALTER TABLE t RENAME TO u", "ALTER SINK discard RENAME TO nothing",
+	} {
+		d.exec(c, q)
+	}
+	eventually := func(q, want string) {
+		t.Helper()
+		got := ""
+		for range 2000 {
+			if got = d.text(c, q); got == want {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Errorf("%s: %q, want %q", q, got, want)
+	}
+	eventually("SELECT * FROM m", "50,1275,1725,10,2")
+	eventually("SELECT count(*), max(v) FROM h", "3,1000")
+	expect := func(q, want string) {
+		t.Helper()
+		if got := d.text(c, q); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+	check := func() {
+		t.Helper()
+		expect("SHOW SINKS", "discard2,\nnothing,")
+		expect("SELECT name, connector FROM rw_sinks ORDER BY 1", "discard2,BLACKHOLE\nnothing,BLACKHOLE")
+		expect("SHOW CREATE SINK nothing", "public.nothing,CREATE SINK \"public\".\"nothing\" AS SELECT t.i, t.j FROM public.u AS t WITH (connector = 'blackhole')")
+		expect("SELECT * FROM m", "50,1275,1725,10,2")
+	}
+	check()
+	for q, code := range map[string]string{
+		"DROP TABLE u":                           "2BP01",
+		"ALTER TABLE u DROP COLUMN i":            "2BP01",
+		"ALTER TABLE u ALTER COLUMN i TYPE text": "0A000",
+		"CREATE SINK x FROM nothing_here WITH (connector = 'blackhole')":            "42P01",
+		"CREATE SINK nothing FROM u WITH (connector = 'blackhole')":                 "42710",
+		"CREATE SOURCE e (i int, j int AS i + 1) WITH (connector = 'datagen')":      "0A000",
+		"CREATE SOURCE e (i date) WITH (connector = 'datagen')":                     "22023",
+		"CREATE SOURCE e WITH (connector = 'datagen')":                              "42601",
+		"CREATE SOURCE e (i int) WITH (connector = 'datagen', fields.i.kind = 'x')": "22023",
+	} {
+		if _, err := c.Exec(t.Context(), q); err == nil || !strings.Contains(err.Error(), "SQLSTATE "+code) {
+			t.Errorf("%s: %v, want %s", q, err, code)
+		}
+	}
+	d.close()
+	d = open(t, dir)
+	defer d.close()
+	c = d.connect()
+	check()
+	d.exec(c, "DROP SINK nothing")
+	d.exec(c, "DROP TABLE u CASCADE")
+	expect("SHOW SINKS", "")
 }

@@ -148,7 +148,7 @@ func rwCatalog() []internalTable {
 // shown says whether an object is one of a user's; the collections that sinks and
 // keys have are not.
 func shown(o *catalog.Object) bool {
-	return o.Parent == 0 && (o.Kind != catalog.KindSink || o.Sink != nil) && (o.Index == nil || !o.Index.Internal)
+	return o.Parent == 0 && (o.Index == nil || !o.Index.Internal)
 }
 
 func schemaID(cat *catalog.Snapshot, o *catalog.Object) any {
@@ -233,6 +233,9 @@ func rwSource(_ *catalog.Snapshot, o *catalog.Object) []any {
 
 func rwSink(_ *catalog.Snapshot, o *catalog.Object) []any {
 	kind := "UPSERT"
+	if o.Discards {
+		return []any{"BLACKHOLE", kind, nil, o.SQL, nil, nil, nil, nil, nil, nil, nil}
+	}
 	if o.Sink.InsertsOnly {
 		kind = "APPEND_ONLY"
 	}

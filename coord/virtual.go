@@ -245,7 +245,7 @@ func internalTables() []internalTable {
 		{"objects", objs, func(s *Session) (*columnar.Batch, error) {
 			r := newRowSet(objs)
 			for _, o := range s.snapshot().Objects() {
-				if o.Kind != catalog.KindVirtual && (o.Kind != catalog.KindSink || o.Sink != nil) {
+				if o.Kind != catalog.KindVirtual && (o.Kind != catalog.KindSink || o.Parent == 0) {
 					r.add(int64(o.ID), o.Schema, o.Name, o.Kind.String(), o.SQL)
 				}
 			}

@@ -138,3 +138,11 @@ type Config struct {
 	// Tables are those found when the source was created; empty: discover them.
 	Tables []Table
 }
+
+// Columns is the one table as it was found, or is declared; nil for neither.
+func (c *Config) Columns() *Table {
+	if len(c.Tables) == 1 {
+		return &c.Tables[0]
+	}
+	return c.Declared
+}

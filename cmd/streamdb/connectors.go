@@ -21,7 +21,7 @@ func newSource(ctx context.Context, connector string, cfg sources.Config) (sourc
 				opts[k] = v
 			}
 		}
-		return loadgen.New(name, opts)
+		return loadgen.New(name, opts, cfg.Columns())
 	case "kafka":
 		return kafka.New(ctx, cfg)
 	case "postgres":

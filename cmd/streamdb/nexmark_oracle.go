@@ -27,7 +27,7 @@ func newNexmarkOracle(ctx context.Context, o nexmarkOptions) (*nexmarkOracle, er
 		return nil, err
 	}
 	x := &nexmarkOracle{conn}
-	src, err := loadgen.New("nexmark", map[string]string{"seed": fmt.Sprint(o.seed), "events": fmt.Sprint(o.events), "rate": "0"})
+	src, err := loadgen.New("nexmark", map[string]string{"seed": fmt.Sprint(o.seed), "events": fmt.Sprint(o.events), "rate": "0"}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,10 +38,10 @@ type Source struct {
 	batch  int64
 }
 
-// New makes a generator by its name (nexmark, logistics, counter) from options
-// as declared in SQL: seed, events, rate (events a second, 0 or "max" for no
-// limit), and for the counter "max cardinality".
-func New(name string, options map[string]string) (*Source, error) {
+// New makes a generator by its name (nexmark, logistics, counter, datagen) from
+// options as declared in SQL: seed, events, rate (events a second, 0 or "max" for no
+// limit), and for the counter "max cardinality". The columns are those of datagen.
+func New(name string, options map[string]string, columns *sources.Table) (*Source, error) {
 	seed, err := intOption(options, "seed", 42)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,11 @@ func New(name string, options map[string]string) (*Source, error) {
 		}
 		s.gen = &counter{cardinality: card}
 		defaultRate = 1
+	case "datagen":
+		return newDatagenSource(options, columns)
 	default:
 		return nil, pgerror.New(pgerror.InvalidParameterValue, "unknown load generator %q", name).
-			WithHint("The load generators are NEXMARK, LOGISTICS and COUNTER.")
+			WithHint("The load generators are NEXMARK, LOGISTICS, COUNTER and DATAGEN.")
 	}
 	if v, ok := options["tick interval"]; ok {
 		d, err := time.ParseDuration(strings.ReplaceAll(v, " ", ""))
