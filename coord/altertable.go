@@ -82,7 +82,7 @@ func (t *tableAlter) alterColumn(c *catalog.Column) error {
 		if _, err := t.s.bindDefault(t.text, t.a.Expr, c.Name, c.Type); err != nil {
 			return err
 		}
-		c.Default = t.a.Expr.SQL
+		c.Default = t.s.fixed(t.a.Expr.SQL, nil, c.Type)
 	case parser.AlterDropDefault:
 		if detail := identityOrGenerated(c, t.old); detail != nil {
 			return detail

@@ -294,7 +294,7 @@ func (s *Session) viewDefault(d *ddlState, p *prepared, a *parser.AlterCmd, o, c
 		if _, err := s.bindDefault(p.stmt.Text, a.Expr, a.Column, c.Columns[i].Type); err != nil {
 			return noPosition(err)
 		}
-		c.Columns[i].Default = a.Expr.SQL
+		c.Columns[i].Default = s.fixed(a.Expr.SQL, nil, c.Columns[i].Type)
 	}
 	d.apply(catalog.Change{Put: c})
 	return nil

@@ -91,7 +91,7 @@ func (s *Session) domainDefault(def *types.Definition, domain string, n *pg.Node
 	if _, err := s.bindDefault(sql, &x, domain, types.Type{OID: def.Base.Storage().OID, Mod: def.Base.Storage().Mod}); err != nil {
 		return noPosition(err)
 	}
-	def.Default = sql
+	def.Default = s.fixed(sql, nil, def.Base.Storage())
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, er
 		if _, err := s.bindDefault(text, def.Default, def.Name, t); err != nil {
 			return col, err
 		}
-		col.Default = def.Default.SQL
+		col.Default = s.fixed(def.Default.SQL, nil, t)
 	case def.Identity != "":
 		if t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
 			return col, pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint")
@@ -109,6 +109,12 @@ func (s *Session) bindAs(text string, e *parser.Expr, o *catalog.Object, context
 // bindDefault binds the expression of a DEFAULT.
 func (s *Session) bindDefault(text string, e *parser.Expr, column string, t types.Type) (expr.Expr, error) {
 	return s.bindAs(text, e, nil, "DEFAULT expressions", t, func(of types.Type) error { return defaultMismatch(column, t, of) })
+}
+
+// fixed is the text of an expression of a table's definition, of which dates and times
+// mean the same to all sessions.
+func (s *Session) fixed(text string, o *catalog.Object, t types.Type) string {
+	return planner.FixExpr(s.bindContext(nil), text, o, t)
 }
 
 // notSystemColumn refuses the names of the columns that every table has.
@@ -415,10 +421,15 @@ func (n *newTable) linkExpressions() {
 		}
 	}
 	for i := range n.o.Columns {
-		link(&n.o.Columns[i].Default)
-		link(&n.o.Columns[i].Generated)
+		c := &n.o.Columns[i]
+		if c.Generated != "" {
+			c.Generated = n.s.fixed(c.Generated, n.o, c.Type)
+		}
+		link(&c.Default)
+		link(&c.Generated)
 	}
 	for i := range n.o.Checks {
+		n.o.Checks[i].Expr = n.s.fixed(n.o.Checks[i].Expr, n.o, types.Bool)
 		link(&n.o.Checks[i].Expr)
 	}
 }

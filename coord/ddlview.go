@@ -45,7 +45,8 @@ func viewColumns(q *planner.Query, names []string) ([]catalog.Column, error) {
 // boundView is the query of a view, bound and with its names qualified.
 func (s *Session) boundView(p *prepared, query *parser.Query) (*planner.Query, string, error) {
 	ctx := s.bindContext(nil)
-	ctx.Session = nil // a view does not depend on who made it, or when
+	session := ctx.Session
+	ctx.Session = nil // a view does not depend on who reads it, or when
 	ctx.Stars = map[*pg.ResTarget][]string{}
 	q, err := planner.BindQuery(ctx, p.stmt.Text, query)
 	if err != nil {
@@ -55,7 +56,11 @@ func (s *Session) boundView(p *prepared, query *parser.Query) (*planner.Query, s
 		return nil, "", pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
 	}
 	sql, err := planner.Qualify(ctx, p.stmt.Text, query)
-	return q, sql, err
+	if err != nil {
+		return nil, "", err
+	}
+	ctx.Stars = nil
+	return planner.FixLiterals(ctx, session, sql, q)
 }
 
 func (s *Session) createView(d *ddlState, p *prepared, n *parser.CreateView, w pgwire.ResultWriter) error {

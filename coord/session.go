@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +122,7 @@ func (s *Session) startupSetting(name, value string) {
 	if d == nil || d.kind == settingReadOnly {
 		return
 	}
-	if v, err := d.normalize(value); err == nil {
+	if v, err := s.set.normalize(d, value); err == nil {
 		s.set.base[name] = v
 		s.set.refresh(name)
 	}
@@ -171,17 +170,8 @@ func (s *Session) TextOptions() *types.Options {
 	o := &s.text
 	if cat := s.snapshot(); s.textVersion != s.set.version || s.textCat != cat {
 		s.textVersion, s.textCat = s.set.version, cat
-		*o = types.Options{Location: s.set.zone, Names: s.names()}
-		if v, _ := s.set.get("bytea_output"); v == "escape" {
-			o.ByteaEscape = true
-		}
-		if v, _ := s.set.get("xmloption"); v == "document" {
-			o.XMLDocument = true
-		}
-		if v, _ := s.set.get("extra_float_digits"); v != "1" && v != "2" && v != "3" {
-			n, _ := strconv.Atoi(v)
-			o.FloatDigits = 15 + n
-		}
+		*o = types.Options{Location: s.set.zone, Style: s.set.style, Names: s.names()}
+		o.FloatDigits, o.ByteaEscape, o.XMLDocument = s.set.digits, s.set.escape, s.set.xmlDocs
 	}
 	if s.tx != nil {
 		o.Now = s.tx.started
@@ -666,17 +656,12 @@ func (s *Session) setConfig(name, value string, local bool) (string, error) {
 // exprContext is what expressions of a statement may depend on.
 func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
-		Statement: s.c.opts.Now(), Location: s.set.zone, User: s.user, Database: s.database,
+		Statement: s.c.opts.Now(), Location: s.set.zone, Style: s.set.style, User: s.user, Database: s.database,
 		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID), Client: s.client, Server: s.server,
 		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s}, Query: s.lockedSubquery,
 	}
-	if v, _ := s.set.get("bytea_output"); v == "escape" {
-		x.ByteaEscape = true
-	}
-	if v, _ := s.set.get("xmloption"); v == "document" {
-		x.XMLDocument = true
-	}
+	x.FloatDigits, x.ByteaEscape, x.XMLDocument = s.set.digits, s.set.escape, s.set.xmlDocs
 	x.Now = x.Statement
 	if s.tx != nil && s.tx.explicit {
 		x.Now = s.tx.started

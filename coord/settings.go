@@ -123,6 +123,10 @@ type settings struct {
 	// What is asked for at every statement, kept by refresh.
 	version int // counts the changes
 	zone    *time.Location
+	style   types.TimeStyle
+	digits  int // as types.Options.FloatDigits
+	escape  bool
+	xmlDocs bool
 	path    []string
 	modes   txnModes // of new transactions
 	timeout time.Duration
@@ -137,7 +141,7 @@ type settingUndo struct {
 
 func newSettings() *settings {
 	s := &settings{base: map[string]string{}, vals: map[string]string{}}
-	for _, name := range []string{"timezone", "search_path", "default_transaction_isolation", "default_transaction_read_only", "default_transaction_deferrable", "statement_timeout"} {
+	for _, name := range []string{"timezone", "datestyle", "intervalstyle", "search_path", "default_transaction_isolation", "default_transaction_read_only", "default_transaction_deferrable", "statement_timeout"} {
 		s.refresh(name)
 	}
 	return s
@@ -193,7 +197,7 @@ func (s *settings) set(name, value string, local bool) error {
 		return pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter %q", name)
 	}
 	if d != nil {
-		v, err := d.normalize(value)
+		v, err := s.normalize(d, value)
 		if err != nil {
 			return err
 		}
@@ -318,6 +322,22 @@ func (s *settings) refresh(name string) {
 		} else {
 			s.zone = time.UTC
 		}
+	case "datestyle":
+		v, _ := s.get(name)
+		s.style.SetDateStyle(v)
+	case "intervalstyle":
+		v, _ := s.get(name)
+		s.style.SetIntervalStyle(v)
+	case "extra_float_digits":
+		s.digits = 0
+		if v, _ := s.get(name); v != "1" && v != "2" && v != "3" {
+			n, _ := strconv.Atoi(v)
+			s.digits = 15 + n
+		}
+	case "bytea_output":
+		s.escape = s.is(name, "escape")
+	case "xmloption":
+		s.xmlDocs = s.is(name, "document")
 	case "search_path":
 		v, _ := s.get(name)
 		s.path = parsePath(v)
@@ -406,32 +426,26 @@ func (d *settingDef) normalize(v string) (string, error) {
 		}
 		return "pg_catalog." + string(types.AppendText(nil, types.Of(types.OIDRegconfig), b.Build(), 0, nil)), nil
 	}
-	if d.name == "DateStyle" {
-		return normalizeDateStyle(v)
-	}
 	return v, nil
 }
 
-// normalizeDateStyle accepts the ISO output style with any field order, which
-// is reported; the output is always ISO.
-func normalizeDateStyle(v string) (string, error) {
-	order := "MDY"
-	for _, part := range strings.Split(v, ",") {
-		switch strings.ToUpper(strings.TrimSpace(part)) {
-		case "ISO", "DEFAULT", "":
-		case "MDY", "US", "NONEURO", "NONEUROPEAN":
-			order = "MDY"
-		case "DMY", "EURO", "EUROPEAN":
-			order = "DMY"
-		case "YMD":
-			order = "YMD"
-		case "SQL", "POSTGRES", "GERMAN":
-			return "", pgerror.Unsupported("DateStyle " + strings.TrimSpace(part))
-		default:
-			return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", "DateStyle", v)
-		}
+// normalize is settingDef.normalize where the value that is in force matters: what a
+// value of DateStyle does not say stays as it is.
+func (s *settings) normalize(d *settingDef, v string) (string, error) {
+	if d.name != "DateStyle" {
+		return d.normalize(v)
 	}
-	return "ISO, " + order, nil
+	style := s.style
+	if detail := style.SetDateStyle(v); detail != "" {
+		return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"DateStyle\": \"%s\"", v).WithDetail("%s", detail)
+	}
+	return style.DateStyle(), nil
+}
+
+// is tells whether a setting has a value.
+func (s *settings) is(name, value string) bool {
+	v, _ := s.get(name)
+	return v == value
 }
 
 func parseBoolSetting(v string) (val, ok bool) {

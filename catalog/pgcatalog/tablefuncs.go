@@ -151,8 +151,8 @@ func zoneNames(_ *model, e Env, f *filler) {
 	var zs []zone
 	for i := range t.rows {
 		name := t.get(i, "name")
-		loc, err := types.ParseZone(name)
-		if err != nil {
+		loc, ok := types.LoadZone(name)
+		if !ok {
 			continue
 		}
 		at := now.In(loc)

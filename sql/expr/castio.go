@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"bytes"
 	"unsafe"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -28,7 +27,7 @@ func (c *Context) Options() *types.Options {
 	if c == nil {
 		return nil
 	}
-	o := &types.Options{Location: c.Location, Now: c.Now, FloatDigits: c.FloatDigits, ByteaEscape: c.ByteaEscape, XMLDocument: c.XMLDocument}
+	o := &types.Options{Location: c.Location, Style: c.Style, Now: c.Now, FloatDigits: c.FloatDigits, ByteaEscape: c.ByteaEscape, XMLDocument: c.XMLDocument}
 	if c.Catalog != nil {
 		o.Names = c.Catalog
 	}
@@ -48,66 +47,6 @@ func parseText(o *types.Options, typ types.OID, mod int32, s []byte, out *column
 	return types.ParseTextBytes(out, types.Type{OID: typ, Mod: mod}, s, o)
 }
 
-// relativeWords are the words in date and time literals that refer to now.
-var relativeWords = [][]byte{[]byte("now"), []byte("today"), []byte("tomorrow"), []byte("yesterday")}
-
-// sessionInput reports whether what the literal s means for a type depends on
-// the session: its time zone, the time, or the catalog.
-func sessionInput(o types.OID, s []byte) bool {
-	if e := o.Elem(); e != 0 {
-		o = e
-	}
-	switch o {
-	case types.OIDTimestampTZ, types.OIDTimeTZ, types.OIDXML:
-		return true
-	case types.OIDDate, types.OIDTime, types.OIDTimestamp:
-		s = bytes.ToLower(s)
-		for _, w := range relativeWords {
-			if bytes.Contains(s, w) {
-				return true
-			}
-		}
-		return false
-	case types.OIDRegconfig, types.OIDRegdictionary: // no session has others
-		return false
-	}
-	return isReg(o)
-}
-
-func isReg(o types.OID) bool {
-	switch o {
-	case types.OIDRegproc, types.OIDRegprocedure, types.OIDRegclass, types.OIDRegtype, types.OIDRegrole, types.OIDRegnamespace,
-		types.OIDRegoper, types.OIDRegoperator, types.OIDRegcollation, types.OIDRegconfig, types.OIDRegdictionary:
-		return true
-	}
-	return false
-}
-
-// inputVolatility and outputVolatility are those of the text forms of a type.
-func inputVolatility(o types.OID) Volatility {
-	if e := o.Elem(); e != 0 {
-		o = e
-	}
-	switch o {
-	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestampTZ, types.OIDTimeTZ, types.OIDXML:
-		return Stable
-	}
-	if isReg(o) {
-		return Stable
-	}
-	return Immutable
-}
-
-func outputVolatility(o types.OID) Volatility {
-	if e := o.Elem(); e != 0 {
-		o = e
-	}
-	if o == types.OIDTimestampTZ || isReg(o) || o == types.OIDRecord {
-		return Stable
-	}
-	return Immutable
-}
-
 // ioCastFunc is the cast through the text form: to a string type, or from one.
 func ioCastFunc(from, to types.OID) *Function {
 	return makeOnce(fnKey("io", from, to), func() *Function {
@@ -115,6 +54,7 @@ func ioCastFunc(from, to types.OID) *Function {
 			Name: typName(to), Args: []types.Type{types.Of(from)}, Ret: types.Of(to), Strict: true,
 			Volatility: max(outputVolatility(from), inputVolatility(to)), Consts: ScalarConsts,
 		}
+		f.Styled = f.Volatility == Immutable && styledOutput(from)
 		if textual(to) {
 			f.Total = true
 		}

@@ -176,7 +176,7 @@ func literal(c *Const, to types.Type, ctx CastContext) (Expr, error) {
 	if c.Val.Null(0) {
 		return &Const{Val: NullVec(base), Typ: base, Pos: c.Pos}, nil
 	}
-	if sessionInput(to.OID, c.Val.Bytes(0)) {
+	if sessionInput(to, c.Val.Bytes(0)) {
 		lit := &Const{Val: c.Val, Typ: types.Text, Pos: c.Pos}
 		return &Call{Fn: literalFunc(to), Args: []Expr{lit}, Typ: base, Pos: c.Pos, Cast: true}, nil
 	}

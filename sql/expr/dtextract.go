@@ -26,6 +26,7 @@ const (
 	partNegInf
 	partJulian
 	partWide        // val whole seconds and day microseconds beyond them
+	partSpan        // the length of an interval: val months and days, day microseconds
 	partUnknown     // errors from here on: no such unit,
 	partUnsupported // not of this type,
 	partRange       // the date is no timestamp
@@ -237,19 +238,17 @@ func partOfSpan(u unit, s types.Span) part {
 	case unitMillennium:
 		return part{val: int64(s.Months / 12 / 1000)}
 	case unitEpoch:
-		// A year has 365.25 days here.
-		secs := (1461*int64(s.Months/12) + 120*int64(s.Months%12) + 4*int64(s.Days)) * (secondsPerDay / 4)
-		if secs < math.MaxInt64/microsPerSecond && secs > math.MinInt64/microsPerSecond {
-			if v, ok := add64(secs*microsPerSecond, s.Micros); ok {
-				return part{val: v, scale: 6}
-			}
-		}
-		return part{kind: partWide, val: secs, day: s.Micros}
+		return part{kind: partSpan, val: int64(s.Months)<<32 | int64(uint32(s.Days)), day: s.Micros}
 	}
 	if p, ok := partOfClock(u, s.Micros); ok {
 		return p
 	}
 	return part{kind: partUnsupported}
+}
+
+// span is the interval whose length a partSpan is.
+func (p part) span() types.Span {
+	return types.Span{Months: int32(p.val >> 32), Days: int32(p.val), Micros: p.day}
 }
 
 // appendNumeric appends the value as extract gives it.
@@ -265,6 +264,16 @@ func (p part) appendNumeric(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 		return decimal.Add(dst, decimal.AppendInt64(nil, p.day), frac)
+	case partSpan:
+		s := p.span()
+		// A year has 365.25 days here.
+		secs := (1461*int64(s.Months/12) + 120*int64(s.Months%12) + 4*int64(s.Days)) * (secondsPerDay / 4)
+		if secs < math.MaxInt64/microsPerSecond && secs > math.MinInt64/microsPerSecond {
+			if v, ok := add64(secs*microsPerSecond, s.Micros); ok {
+				return decimal.AppendInt64Scaled(dst, v, 6), nil
+			}
+		}
+		return decimal.Add(dst, decimal.AppendInt64(nil, secs), decimal.AppendInt64Scaled(nil, s.Micros, 6))
 	case partWide:
 		return decimal.Add(dst, decimal.AppendInt64(nil, p.val), decimal.AppendInt64Scaled(nil, p.day, 6))
 	}
@@ -280,6 +289,12 @@ func (p part) float() float64 {
 		return math.Inf(-1)
 	case partJulian:
 		return float64(p.day) + float64(p.val)/float64(microsPerDay)
+	case partSpan: // in the order in which PostgreSQL adds, and rounds
+		s := p.span()
+		r := float64(s.Micros) / microsPerSecond
+		r += 365.25 * secondsPerDay * float64(s.Months/12)
+		r += 30 * secondsPerDay * float64(s.Months%12)
+		return r + secondsPerDay*float64(s.Days)
 	case partWide:
 		return float64(p.val) + float64(p.day)/microsPerSecond
 	}

@@ -223,11 +223,11 @@ func ageTimestamp(_ *Eval, a, b int64) (columnar.U128, *pgerror.Error) {
 }
 
 func ageTimestampTZ(x *Eval, a, b int64) (columnar.U128, *pgerror.Error) {
-	if isFinite(a) {
-		a = types.UTCToLocal(a, x.location())
-	}
-	if isFinite(b) {
-		b = types.UTCToLocal(b, x.location())
+	for _, ts := range []*int64{&a, &b} {
+		// infinity passes for a date here, too
+		if local := types.UTCToLocal(*ts, x.location()); isFinite(*ts) || *ts > 0 && local > 0 {
+			*ts = local
+		}
 	}
 	return ageTimestamp(x, a, b)
 }
@@ -341,7 +341,7 @@ func registerAges() {
 		Register(Function{Name: name, Args: args, Ret: ret, Strict: true, Volatility: v, Consts: ScalarConsts, Eval: k})
 	}
 	fn("age", ts{stamp, stamp}, iv, Immutable, try2(ageTimestamp))
-	fn("age", ts{stz, stz}, iv, Immutable, try2(ageTimestampTZ))
+	Register(Function{Name: "age", Args: ts{stz, stz}, Ret: iv, Strict: true, Styled: true, Consts: ScalarConsts, Eval: try2(ageTimestampTZ)})
 	fn("age", ts{stamp}, iv, Stable, try1(func(x *Eval, a int64) (columnar.U128, *pgerror.Error) { return ageTimestamp(x, x.today(), a) }))
 	fn("age", ts{stz}, iv, Stable, try1(func(x *Eval, a int64) (columnar.U128, *pgerror.Error) {
 		return ageTimestampTZ(x, types.LocalToUTC(x.today(), x.location()), a)

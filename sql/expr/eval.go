@@ -16,6 +16,7 @@ type Context struct {
 	Now        time.Time // transaction timestamp
 	Statement  time.Time // statement timestamp
 	Location   *time.Location
+	Style      types.TimeStyle
 	User       string
 	Database   string
 	SearchPath []string

@@ -50,6 +50,9 @@ type Function struct {
 	// Literal says that the call stands for a literal whose meaning depends on
 	// the session; see FoldLiterals.
 	Literal bool
+	// Styled says that settings have a say in the result, although PostgreSQL calls
+	// the function immutable.
+	Styled bool
 	// Total says that no argument makes it fail: the evaluator may compute it
 	// also for rows whose result is not used, and the optimizer may move it.
 	Total bool

@@ -123,7 +123,12 @@ func (w *jsonWriter) appendISO(dst []byte, t types.Type, v *columnar.Vec, row in
 		t = types.Record
 	}
 	l := len(dst)
-	dst = types.AppendText(dst, t, v, row, w.opts)
+	opts := w.opts
+	switch t.OID {
+	case types.OIDDate, types.OIDTimestamp, types.OIDTimestampTZ:
+		opts = opts.ISO()
+	}
+	dst = types.AppendText(dst, t, v, row, opts)
 	if t.OID != types.OIDTimestamp && t.OID != types.OIDTimestampTZ {
 		return dst
 	}

@@ -401,7 +401,7 @@ func FoldConstants(e Expr) Expr {
 func foldable(n Expr) bool {
 	switch n := n.(type) {
 	case *Call:
-		if n.Fn.Volatility != Immutable || n.Fn.Relabel && n.Args[0].Type().OID == types.OIDUnknown {
+		if n.Fn.Volatility != Immutable || n.Fn.Styled || n.Fn.Relabel && n.Args[0].Type().OID == types.OIDUnknown {
 			return false
 		}
 	case *InList:

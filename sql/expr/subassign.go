@@ -25,7 +25,7 @@ func PartType(container types.Type, subs []Subscript) types.Type {
 func NewSubscriptAssign(arg, access Expr, subs []Subscript, value Expr, pos int) (Expr, error) {
 	t := arg.Type()
 	if t.OID == types.OIDJSONB {
-		return assignJSON(arg, access, len(subs), value, pos)
+		return assignJSON(arg, subs, value, pos)
 	}
 	call, ok := access.(*Call)
 	if !ok || t.OID.Elem() == 0 {
@@ -208,27 +208,13 @@ func assignBlock(arr *types.Array, lo, hi [types.MaxDims]int32, vals *columnar.V
 	})
 }
 
-// assignJSON is arg with value where access, steps of ->, leads.
-func assignJSON(arg, access Expr, steps int, value Expr, pos int) (Expr, error) {
-	path := make([]Expr, steps)
-	number := false // the first step
-	for k := steps - 1; k >= 0; k-- {
-		call, ok := access.(*Call)
-		if !ok || len(call.Args) != 2 {
-			return nil, pgerror.Unsupported("assignment to a part of jsonb").At(pos)
-		}
-		access, path[k] = call.Args[0], call.Args[1]
-		number = path[k].Type().OID == types.OIDInt4
-		var err error
-		if path[k], err = Coerce(path[k], types.Text, CastExplicit, pos); err != nil {
-			return nil, err
-		}
-	}
-	list, err := NewArray(path, pos)
+// assignJSON is arg with value where the subscripts lead.
+func assignJSON(arg Expr, subs []Subscript, value Expr, pos int) (Expr, error) {
+	path, number, err := subscriptPath(subs, pos)
 	if err != nil {
 		return nil, err
 	}
-	return &Call{Fn: jsonAssign, Args: []Expr{arg, list, value, boolConst(number)}, Typ: types.JSONB, Pos: pos}, nil
+	return &Call{Fn: jsonAssign, Args: []Expr{arg, path, value, boolConst(number)}, Typ: types.JSONB, Pos: pos}, nil
 }
 
 var jsonAssign = &Function{Name: "subscript assignment", Ret: types.JSONB, Consts: ScalarConsts, Bind: docKernel(setSubscript)}

@@ -69,10 +69,23 @@ func NewSubscript(arg Expr, subs []Subscript, pos int) (Expr, error) {
 // openBound stands for the bound that a slice leaves out.
 var openBound = &Const{Val: columnar.FromSlice([]bool{false}, nil), Typ: types.Bool}
 
+// subscriptJSON is a path into the document: a subscript of a value that is neither
+// array nor object gives NULL, where -> takes it for an array of one.
 func subscriptJSON(arg Expr, subs []Subscript, pos int) (Expr, error) {
-	for _, s := range subs {
+	path, _, err := subscriptPath(subs, pos)
+	if err != nil {
+		return nil, err
+	}
+	return NewOp("#>", arg, path, pos)
+}
+
+// subscriptPath is subscripts of jsonb as an array of texts; number tells whether the
+// first is a number.
+func subscriptPath(subs []Subscript, pos int) (path Expr, number bool, err error) {
+	steps := make([]Expr, len(subs))
+	for i, s := range subs {
 		if s.Slice {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "jsonb subscript does not support slices").At(pos)
+			return nil, false, pgerror.New(pgerror.DatatypeMismatch, "jsonb subscript does not support slices").At(pos)
 		}
 		key := s.Lo
 		if t := key.Type().OID; t != types.OIDInt4 && t != types.OIDText {
@@ -80,20 +93,20 @@ func subscriptJSON(arg Expr, subs []Subscript, pos int) (Expr, error) {
 			if t != types.OIDUnknown && CanCoerce(key.Type(), types.Int4, CastImplicit) {
 				to = types.Int4
 			} else if t != types.OIDUnknown && !CanCoerce(key.Type(), types.Text, CastImplicit) {
-				return nil, pgerror.New(pgerror.DatatypeMismatch, "subscript type %s is not supported", key.Type().OID).
+				return nil, false, pgerror.New(pgerror.DatatypeMismatch, "subscript type %s is not supported", key.Type().OID).
 					WithHint("jsonb subscript must be coercible to either integer or text.").At(PosOf(key)).At(pos)
 			}
-			var err error
 			if key, err = coerce(key, to, CastImplicit, pos); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
-		var err error
-		if arg, err = NewOp("->", arg, key, pos); err != nil {
-			return nil, err
+		number = number || i == 0 && key.Type().OID == types.OIDInt4
+		if steps[i], err = Coerce(key, types.Text, CastExplicit, pos); err != nil {
+			return nil, false, err
 		}
 	}
-	return arg, nil
+	path, err = NewArray(steps, pos)
+	return path, number, err
 }
 
 // subscriptFunc takes an element or a slice of an array.

@@ -126,21 +126,6 @@ func TimestampTZToTime(ts int64) time.Time {
 
 func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
-// appendCivil appends a date; bc says that its year is printed as one before Christ.
-func appendCivil(dst []byte, day int64) (out []byte, bc bool) {
-	y, m, d := DayCivil(day)
-	if bc = y <= 0; bc {
-		y = 1 - y
-	}
-	if y < 10000 {
-		dst = append2(append2(dst, y/100), y%100)
-	} else {
-		dst = appendInt(dst, int64(y))
-	}
-	dst = append2(append(dst, '-'), m)
-	return append2(append(dst, '-'), d), bc
-}
-
 // appendClock appends hh:mm:ss and the microseconds that there are.
 func appendClock(dst []byte, micros int64) []byte {
 	h := int(micros / MicrosPerHour)
@@ -186,14 +171,16 @@ func appendZone(dst []byte, off int) []byte {
 }
 
 // AppendDate appends the text form of a date.
-func AppendDate(dst []byte, d int32) []byte {
+func AppendDate(dst []byte, d int32) []byte { return TimeStyle{}.appendDate(dst, d) }
+
+func (s TimeStyle) appendDate(dst []byte, d int32) []byte {
 	switch d {
 	case DateInfinity:
 		return append(dst, "infinity"...)
 	case DateNegInfinity:
 		return append(dst, "-infinity"...)
 	}
-	dst, bc := appendCivil(dst, int64(d))
+	dst, bc := s.appendDay(dst, int64(d))
 	return appendBC(dst, bc)
 }
 
@@ -214,25 +201,19 @@ func AppendTimeTZ(dst []byte, v columnar.U128) []byte {
 }
 
 // AppendTimestamp appends the text form of a timestamp.
-func AppendTimestamp(dst []byte, ts int64) []byte {
-	if dst, ok := appendInfinity(dst, ts); ok {
-		return dst
-	}
-	day, t := SplitTimestamp(ts)
-	dst, bc := appendCivil(dst, day)
-	return appendBC(appendClock(append(dst, ' '), t), bc)
-}
+func AppendTimestamp(dst []byte, ts int64) []byte { return TimeStyle{}.appendTimestamp(dst, ts, nil) }
 
 // AppendTimestampTZ appends the text form of a timestamptz in the zone loc.
 func AppendTimestampTZ(dst []byte, ts int64, loc *time.Location) []byte {
+	return TimeStyle{}.appendTimestamp(dst, ts, loc)
+}
+
+// appendTimestamp appends a timestamptz in the zone loc; without one it is a timestamp.
+func (s TimeStyle) appendTimestamp(dst []byte, ts int64, loc *time.Location) []byte {
 	if dst, ok := appendInfinity(dst, ts); ok {
 		return dst
 	}
-	off := ZoneOffset(ts, loc)
-	day, t := SplitTimestamp(ts + int64(off)*MicrosPerSecond)
-	dst, bc := appendCivil(dst, day)
-	dst = appendClock(append(dst, ' '), t)
-	return appendBC(appendZone(dst, off), bc)
+	return s.appendMoment(dst, ts, loc)
 }
 
 // ISOTimestamp turns the text form of a timestamp, or of a timetz, at the end of

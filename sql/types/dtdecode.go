@@ -533,17 +533,21 @@ func (d *dtDecoder) plainNumber(s string, seen uint32) dtError {
 		return dtOK
 	}
 	long := len(s) >= 3
+	order := d.o.style().Order
 	switch seen & hasDate {
 	case 0:
-		if long {
+		switch {
+		case long || order == OrderYMD:
 			d.setYear(n, s)
-		} else {
+		case order == OrderDMY:
+			d.day, d.now = n, hasDay
+		default:
 			d.mon, d.now = n, hasMonth
 		}
 	case hasYear:
 		d.mon, d.now = n, hasMonth
 	case hasMonth:
-		if d.textMonth && long {
+		if d.textMonth && (long || order == OrderYMD) {
 			d.setYear(n, s)
 		} else {
 			d.day, d.now = n, hasDay

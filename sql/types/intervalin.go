@@ -2,6 +2,7 @@ package types
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -9,6 +10,8 @@ import (
 type intervalReader struct {
 	years, months, days int32
 	micros              int64
+	firstSign           bool // a minus at the beginning counts for all fields
+	negative            bool // there is one, and no other sign
 }
 
 func (r *intervalReader) addMicros(n int64, frac float64, unit int64) bool {
@@ -218,6 +221,7 @@ func (r *intervalReader) decodeInterval(s string, fields int32) dtError {
 	if e != dtOK {
 		return e
 	}
+	r.negative = r.firstSign && n > 0 && fs[0].s[0] == '-' && !slices.ContainsFunc(fs[1:n], func(f dtField) bool { return f.s[0] == '-' || f.s[0] == '+' })
 	unit, ago := 0, false
 	var seen uint32
 	noUnit := true
@@ -227,6 +231,9 @@ func (r *intervalReader) decodeInterval(s string, fields int32) dtError {
 		switch f.kind {
 		case dtTime:
 			e, now, unit, noUnit = r.clock(f.s, fields), intervalSeenTime, unitDay, false
+			if r.negative {
+				r.micros = min(r.micros, -r.micros)
+			}
 		case dtString, dtSpecial:
 			switch w := intervalWords[cutWord(f.s)]; w.kind {
 			case wordIgnore:
@@ -309,6 +316,9 @@ func (r *intervalReader) number(s string, unit int) (seen uint32, next int, e dt
 		}
 	default:
 		return 0, unit, dtBadFormat
+	}
+	if r.negative {
+		n, frac = min(n, -n), min(frac, -frac)
 	}
 	e = r.add(unit, n, frac)
 	seen = intervalSeen(unit, frac)
@@ -497,12 +507,12 @@ func (p *isoInterval) alternative(units []int, n int64, frac float64, sep byte) 
 
 // ParseInterval reads an interval in any of PostgreSQL's forms; modifier mod
 // says what a number without a unit means, and applies to the result.
-func ParseInterval(s string, mod int32) (Span, error) {
+func ParseInterval(s string, mod int32, o *Options) (Span, error) {
 	fields := int32(intervalFullRange)
 	if mod >= 0 {
 		fields = mod >> 16 & intervalFullRange
 	}
-	var r intervalReader
+	r := intervalReader{firstSign: o.style().Interval == IntervalSQL}
 	e := r.decodeInterval(s, fields)
 	if e == dtBadFormat {
 		r = intervalReader{}

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Location is the TimeZone setting; nil: UTC.
 	Location *time.Location
+	// Style is the settings DateStyle and IntervalStyle.
+	Style TimeStyle
 	// Now is the start of the transaction: what 'now' and 'today' refer to.
 	Now time.Time
 	// FloatDigits, if not 0, asks for so many significant digits of double

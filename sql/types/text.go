@@ -51,17 +51,17 @@ func appendText(dst []byte, t Type, d datum, o *Options) []byte {
 	case OIDBytea:
 		return AppendBytea(dst, d.b, o)
 	case OIDDate:
-		return AppendDate(dst, int32(d.int()))
+		return o.style().appendDate(dst, int32(d.int()))
 	case OIDTime:
 		return AppendTime(dst, d.int())
 	case OIDTimeTZ:
 		return AppendTimeTZ(dst, d.u)
 	case OIDTimestamp:
-		return AppendTimestamp(dst, d.int())
+		return o.style().appendTimestamp(dst, d.int(), nil)
 	case OIDTimestampTZ:
-		return AppendTimestampTZ(dst, d.int(), o.location())
+		return o.style().appendTimestamp(dst, d.int(), o.location())
 	case OIDInterval:
-		return AppendInterval(dst, UnpackInterval(d.u))
+		return o.style().appendInterval(dst, UnpackInterval(d.u))
 	case OIDUUID:
 		return AppendUUID(dst, d.u)
 	case OIDJSONB:
@@ -217,7 +217,7 @@ func parseText(b *columnar.Builder, t Type, s string, o *Options) error {
 		x, err := ParseTimestampTZ(s, t.Mod, o)
 		return put(b, x, err)
 	case OIDInterval:
-		x, err := ParseInterval(s, t.Mod)
+		x, err := ParseInterval(s, t.Mod, o)
 		return put(b, x.Pack(), err)
 	case OIDXid8:
 		x, err := ParseInt8(s)

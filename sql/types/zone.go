@@ -106,7 +106,7 @@ func posixZone(s string) (*time.Location, bool) {
 		rest = defaultDSTRule
 	}
 	// The time package reads such rules at the end of zone files only.
-	loc, err := time.LoadLocationFromTZData(name, emptyTZFile(posixPart(name, west)+posixPart(strings.ToUpper(dst), dstWest)+rest))
+	loc, err := time.LoadLocationFromTZData(name, tzFile("LMT", nil, posixPart(name, west)+posixPart(strings.ToUpper(dst), dstWest)+rest))
 	return loc, err == nil
 }
 
@@ -159,17 +159,72 @@ func posixPart(name string, west int) string {
 	return fmt.Sprintf("<%s>%s%d:%02d:%02d", (name + "   ")[:max(3, len(name))], sign, west/3600, west/60%60, west%60)
 }
 
-// emptyTZFile is a zone file (RFC 8536) without transitions but with a footer.
-func emptyTZFile(footer string) []byte {
-	head := func(version byte) []byte {
+// zoneChange is a moment, in Unix seconds, from which an offset holds.
+type zoneChange struct {
+	at  int64
+	off int
+}
+
+// tzFile is a zone file (RFC 8536) with changes of the offset, of which the first is in
+// force before it, too, and a footer; every type has the abbreviation of 3 letters or more.
+func tzFile(abbrev string, changes []zoneChange, footer string) []byte {
+	head := func(version byte, changes []zoneChange) []byte {
 		h := append([]byte("TZif"), version)
 		h = append(h, make([]byte, 15)...)
-		for _, n := range []uint32{0, 0, 0, 0, 1, 4} { // one type, one abbreviation of 4 bytes
-			h = binary.BigEndian.AppendUint32(h, n)
+		for _, n := range []int{0, 0, 0, len(changes), max(1, len(changes)), len(abbrev) + 1} {
+			h = binary.BigEndian.AppendUint32(h, uint32(n))
 		}
-		return append(h, 0, 0, 0, 0, 0, 0, 'L', 'M', 'T', 0)
+		for _, c := range changes {
+			h = binary.BigEndian.AppendUint64(h, uint64(c.at))
+		}
+		for i := range changes {
+			h = append(h, byte(i))
+		}
+		if len(changes) == 0 {
+			changes = []zoneChange{{}}
+		}
+		for _, c := range changes {
+			h = append(binary.BigEndian.AppendUint32(h, uint32(int32(c.off))), 0, 0)
+		}
+		return append(append(h, abbrev...), 0)
 	}
-	return append(append(head('2'), head('2')...), "\n"+footer+"\n"...)
+	return append(append(head('2', nil), head('2', changes)...), "\n"+footer+"\n"...)
+}
+
+var abbrevZones sync.Map // upper-case abbreviation → *time.Location
+
+// abbrevZone is the zone of who goes by an abbreviation all the year: its offset is that
+// of the abbreviation's latest use in loc, before all of them that of the first.
+func abbrevZone(abbrev string, loc *time.Location) *time.Location {
+	if l, ok := abbrevZones.Load(abbrev); ok {
+		return l.(*time.Location)
+	}
+	var changes []zoneChange
+	last := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	for t := time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC); t.Before(last); {
+		t = t.In(loc)
+		start, end := t.ZoneBounds()
+		name, off := t.Zone()
+		if strings.EqualFold(name, abbrev) && (len(changes) == 0 || changes[len(changes)-1].off != off) {
+			at := int64(-1 << 40)
+			if !start.IsZero() {
+				at = start.Unix()
+			}
+			changes = append(changes, zoneChange{at, off})
+		}
+		if end.IsZero() {
+			break
+		}
+		t = end
+	}
+	out := loc
+	if len(changes) > 0 {
+		if l, err := time.LoadLocationFromTZData(abbrev, tzFile((abbrev + "   ")[:max(3, len(abbrev))], changes, "")); err == nil {
+			out = l
+		}
+	}
+	abbrevZones.Store(abbrev, out)
+	return out
 }
 
 // ParseZone finds what a zone name in SQL (SET TIME ZONE, AT TIME ZONE) means:
@@ -181,7 +236,7 @@ func ParseZone(name string) (*time.Location, error) {
 			return time.FixedZone(strings.ToUpper(name), a.east), nil
 		}
 		if l, ok := LoadZone(a.zone); ok {
-			return l, nil
+			return abbrevZone(strings.ToUpper(name), l), nil
 		}
 	}
 	if l, ok := LoadZone(name); ok {
