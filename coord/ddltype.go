@@ -175,15 +175,19 @@ func (s *Session) createRange(d *ddlState, p *prepared, n *pg.CreateRangeStmt) e
 		case "subtype":
 			t, err := s.typeOf(p, e.Arg.GetTypeName())
 			if err != nil {
-				return err
+				return noPosition(err)
+			}
+			if !hasOrder(t) {
+				return pgerror.New(pgerror.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", types.Of(t.OID)).
+					WithHint("You must specify an operator class for the range type or define a default operator class for the subtype.")
 			}
 			def.Subtype = t.Storage().OID
 		case "multirange_type_name":
 			names := e.Arg.GetTypeName().GetNames()
 			def.MultirangeName = nodeName(names).Name
-		case "subtype_diff", "collation", "subtype_opclass":
+		case "subtype_diff", "collation", "subtype_opclass", "canonical":
 		default:
-			return pgerror.Unsupported("range type option " + e.Defname)
+			return pgerror.New(pgerror.SyntaxError, "type attribute \"%s\" not recognized", e.Defname)
 		}
 	}
 	if def.Subtype == 0 {

@@ -34,7 +34,6 @@ var differing = map[string]string{
 	"ALTER TABLE t ALTER COLUMN a SET DEFAULT 'x'":                                          position,
 	"ALTER TABLE t ADD PRIMARY KEY (a)":                                                     position,
 	"DECLARE c CURSOR FOR SELECT 1 ;; FETCH BACKWARD 1 FROM c ;; CLOSE c ;; FETCH 1 FROM c": "every cursor can scroll",
-	"SET datestyle = 'nosuch'":                                                              setting,
 	"SET extra_float_digits = 99":                                                           setting,
 	"SET work_mem = 'x'":                                                                    setting,
 	"SET statement_timeout = '1 fortnight'":                                                 setting,

@@ -614,7 +614,9 @@ func (s *Session) executePortal(ctx context.Context, p *portal, maxRows int, w p
 			s.beginTx()
 		}
 		p.ran = true
+		s.notices.tell(w, false)
 		tag, err := s.execute(ctx, p.p, p.params, w)
+		s.notices.tell(w, true)
 		if err != nil {
 			return false, err
 		}

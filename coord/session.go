@@ -36,6 +36,7 @@ type Session struct {
 	database string
 	set      *settings
 	tx       *txn
+	notices  notices
 	several  bool // the running statement is one of several in a query text
 	// arguments are those of the function whose statements are running, calls how
 	// deep such are nested.
@@ -285,13 +286,16 @@ func (s *Session) one(ctx context.Context, p *prepared, last bool, w pgwire.Resu
 	if err := s.admit(p.stmt); err != nil {
 		return err
 	}
+	defer s.notices.tell(w, true)
 	if err := s.analyze(p); err != nil {
 		return err
 	}
+	s.notices.tell(w, false)
 	if !isTxControl(p.stmt.Node) {
 		s.beginTx()
 	}
 	tag, err := s.execute(ctx, p, nil, w)
+	s.notices.tell(w, true)
 	if err != nil {
 		return err
 	}
@@ -656,7 +660,7 @@ func (s *Session) setConfig(name, value string, local bool) (string, error) {
 // exprContext is what expressions of a statement may depend on.
 func (s *Session) exprContext() *expr.Context {
 	x := &expr.Context{
-		Statement: s.c.opts.Now(), Location: s.set.zone, Style: s.set.style, User: s.user, Database: s.database,
+		Notice: s.notices.note, Statement: s.c.opts.Now(), Location: s.set.zone, Style: s.set.style, User: s.user, Database: s.database,
 		SearchPath: s.userPath(), Setting: s.set.get, SetSetting: s.setConfig, Catalog: s.catalogReader(), Epoch: s.c.readEpoch(),
 		Clock: s.c.opts.Now, Started: s.c.started, BackendPID: int32(s.info.PID), Client: s.client, Server: s.server,
 		Cancel: s.c.cancelSession, Sleep: s.sleep, Locks: sessionLocks{s}, Sequences: sequenceValues{s}, Query: s.lockedSubquery,

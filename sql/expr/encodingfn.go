@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/decimal"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -14,7 +16,17 @@ import (
 // encodingBytes are the most bytes of a character in each of the encodings.
 var encodingBytes = []int32{1, 3, 3, 3, 4, 3, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 3, 2}
 
-const encUTF8, encLatin1 = 6, 8
+const encSQLASCII, encUTF8, encLatin1 = 0, 6, 8
+
+// singleByte are the encodings with a byte a character, by their numbers.
+var singleByte = map[int32]*charmap.Charmap{
+	encLatin1: charmap.ISO8859_1, 9: charmap.ISO8859_2, 10: charmap.ISO8859_3, 11: charmap.ISO8859_4, 12: charmap.ISO8859_9,
+	13: charmap.ISO8859_10, 14: charmap.ISO8859_13, 15: charmap.ISO8859_14, 16: charmap.ISO8859_15, 17: charmap.ISO8859_16,
+	18: charmap.Windows1256, 19: charmap.Windows1258, 20: charmap.CodePage866, 21: charmap.Windows874, 22: charmap.KOI8R,
+	23: charmap.Windows1251, 24: charmap.Windows1252, 25: charmap.ISO8859_5, 26: charmap.ISO8859_6, 27: charmap.ISO8859_7,
+	28: charmap.ISO8859_8, 29: charmap.Windows1250, 30: charmap.Windows1253, 31: charmap.Windows1254, 32: charmap.Windows1255,
+	33: charmap.Windows1257, 34: charmap.KOI8U,
+}
 
 // asciiOf are the ASCII characters for the bytes from 128 on in the encodings
 // that to_ascii knows. It works on the bytes of a text, whatever they stand for.
@@ -65,9 +77,16 @@ func eachRune(s []byte, enc int32, f func(r rune, raw []byte) *pgerror.Error) *p
 			s = s[n:]
 		}
 		return nil
-	case encLatin1:
+	case encSQLASCII:
+		return pgerror.Unsupported("the encoding " + encodings[enc])
+	}
+	if m := singleByte[enc]; m != nil {
 		for k, c := range s {
-			if err := f(rune(c), s[k:k+1]); err != nil {
+			r := m.DecodeByte(c)
+			if r == utf8.RuneError || c == 0 || c >= 128 && r < 160 && strings.HasPrefix(encodings[enc], "WIN") {
+				return pgerror.New(pgerror.UntranslatableCharacter, "character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"UTF8\"", hexBytes(s[k:k+1]), encodings[enc])
+			}
+			if err := f(r, s[k:k+1]); err != nil {
 				return err
 			}
 		}
@@ -86,20 +105,27 @@ func convertBytes(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error 
 	if err != nil {
 		return err
 	}
-	if to != encUTF8 && to != encLatin1 {
+	return recode(a.Bytes(0, i), from, to, out)
+}
+
+// recode turns a text of one encoding into that of another.
+func recode(s []byte, from, to int32, out *columnar.Builder) *pgerror.Error {
+	m := singleByte[to]
+	if to != encUTF8 && m == nil {
 		return pgerror.Unsupported("the encoding " + encodings[to])
 	}
 	var dst []byte
-	err = eachRune(a.Bytes(0, i), from, func(r rune, raw []byte) *pgerror.Error {
-		switch {
-		case to == encUTF8:
+	err := eachRune(s, from, func(r rune, raw []byte) *pgerror.Error {
+		if to == encUTF8 {
 			dst = utf8.AppendRune(dst, r)
-		case r < 256:
-			dst = append(dst, byte(r))
-		default:
+			return nil
+		}
+		c, ok := m.EncodeRune(r)
+		if !ok {
 			return pgerror.New(pgerror.UntranslatableCharacter, "character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"%s\"",
 				hexBytes(raw), encodings[from], encodings[to])
 		}
+		dst = append(dst, c)
 		return nil
 	})
 	if err == nil {

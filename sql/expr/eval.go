@@ -35,6 +35,9 @@ type Context struct {
 	Setting func(name string) (string, bool)
 	// SetSetting is set_config: it gives the value that is in force then.
 	SetSetting func(name, value string, local bool) (string, error)
+	// Notice tells the client something about the call at a place of the statement, once
+	// for it; nil: nobody listens. It may be called from several goroutines.
+	Notice func(pos int, e *pgerror.Error)
 	// BackendPID identifies the session's connection; Started is when the server was.
 	BackendPID int32
 	Started    time.Time

@@ -50,6 +50,8 @@ type Function struct {
 	// Literal says that the call stands for a literal whose meaning depends on
 	// the session; see FoldLiterals.
 	Literal bool
+	// Notes says that the function may tell the client something besides its result.
+	Notes bool
 	// Styled says that settings have a say in the result, although PostgreSQL calls
 	// the function immutable.
 	Styled bool

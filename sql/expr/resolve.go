@@ -55,6 +55,11 @@ func newCall(name string, fns []*Function, args []Expr, opts CallOptions) (Expr,
 		return nil, err
 	}
 	fn := fns[c.index]
+	if n := len(fn.Args); opts.Variadic && n > 0 && fn.Args[n-1].OID == types.OIDAny {
+		if last := args[len(args)-1]; !last.Type().Storage().OID.IsArray() {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "VARIADIC argument must be an array").At(PosOf(last))
+		}
+	}
 	full, params, err := arrange(args, c, fn.Args, fn.Defaults, opts)
 	if err != nil {
 		return nil, err

@@ -235,34 +235,21 @@ func registerByteBits() {
 	}), bytea)
 }
 
-// checkEncoding checks the name of an encoding: there is only UTF-8.
-func checkEncoding(_ *Eval, name []byte) *pgerror.Error {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(string(name))) {
-	case "utf8", "unicode":
-		return nil
-	}
-	return errParam("encoding \"%s\" is not supported", name)
-}
-
 func registerConvert() {
 	text, bytea, name := types.Text, types.Bytea, types.Name
 	rowFn("convert_from", text, func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if err := checkEncoding(x, a.Bytes(1, i)); err != nil {
-			return err
+		from, err := encodingOf(x, a, 1, i, "source ")
+		if err == nil {
+			err = recode(a.Bytes(0, i), from, encUTF8, out)
 		}
-		b := a.Bytes(0, i)
-		if err := types.CheckUTF8(b); err != nil {
-			return pgerror.As(err)
-		}
-		out.Bytes(b)
-		return nil
+		return err
 	}, bytea, name)
 	rowFn("convert_to", bytea, func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		if err := checkEncoding(x, a.Bytes(1, i)); err != nil {
-			return err
+		to, err := encodingOf(x, a, 1, i, "destination ")
+		if err == nil {
+			err = recode(a.Bytes(0, i), encUTF8, to, out)
 		}
-		out.Bytes(a.Bytes(0, i))
-		return nil
+		return err
 	}, text, name)
 }
 

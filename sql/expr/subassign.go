@@ -17,6 +17,9 @@ func PartType(container types.Type, subs []Subscript) types.Type {
 			return container
 		}
 	}
+	if elem, _, ok := fixedArray(container.OID); ok {
+		return elem
+	}
 	return container.ElemType()
 }
 
@@ -26,6 +29,9 @@ func NewSubscriptAssign(arg, access Expr, subs []Subscript, value Expr, pos int)
 	t := arg.Type()
 	if t.OID == types.OIDJSONB {
 		return assignJSON(arg, subs, value, pos)
+	}
+	if _, _, ok := fixedArray(t.OID); ok {
+		return assignFixed(arg, subs, value, pos)
 	}
 	call, ok := access.(*Call)
 	if !ok || t.OID.Elem() == 0 {

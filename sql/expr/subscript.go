@@ -25,6 +25,9 @@ func NewSubscript(arg Expr, subs []Subscript, pos int) (Expr, error) {
 		}
 		return NewSubscript(e, subs[1:], pos)
 	}
+	if _, _, ok := fixedArray(t.OID); ok {
+		return subscriptFixed(arg, subs, pos)
+	}
 	if t.OID.Elem() == 0 {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.OID).At(pos)
 	}

@@ -37,6 +37,7 @@ func (x *Eval) currentConfig() (uint32, *pgerror.Error) {
 
 // configs makes configurations; the last is kept.
 type configs struct {
+	pos  int // of the call
 	oid  uint32
 	last *config.Config
 	doc  *config.Document
@@ -62,7 +63,7 @@ type configFunc = func(x *Eval, c *configs, a Args, i int, out *columnar.Builder
 func configFn(name string, ret types.Type, make func() configFunc, args ...types.Type) {
 	for _, given := range []bool{false, true} {
 		kernel := func(c *Call, x *Eval, vecs []*columnar.Vec, n int) *columnar.Vec {
-			var cfg configs
+			cfg := configs{pos: c.Pos}
 			f := make()
 			return RowKernel(func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 				var oid uint32
@@ -78,7 +79,7 @@ func configFn(name string, ret types.Type, make func() configFunc, args ...types
 				return f(x, &cfg, a, i, out)
 			})(c, x, vecs, n)
 		}
-		f := Function{Name: name, Args: args, Ret: ret, Strict: true, Volatility: Stable, Consts: ScalarConsts, Eval: kernel}
+		f := Function{Name: name, Args: args, Ret: ret, Strict: true, Volatility: Stable, Notes: ret == tsQuery, Consts: ScalarConsts, Eval: kernel}
 		if given {
 			f.Args, f.Volatility = append([]types.Type{regConfig}, args...), Immutable
 		}
@@ -215,9 +216,44 @@ func jsonVector(binary bool) configFunc {
 
 // textQuery is to_tsquery and its kin.
 func textQuery(syntax textsearch.Syntax, phrase bool) configFunc {
-	return func(_ *Eval, c *configs, a Args, i int, out *columnar.Builder) *pgerror.Error {
-		return extend(out, func(dst []byte) ([]byte, error) { return c.last.Query(dst, text(a.Bytes(0, i)), syntax, phrase) })
+	return func(x *Eval, c *configs, a Args, i int, out *columnar.Builder) *pgerror.Error {
+		return extend(out, func(dst []byte) ([]byte, error) {
+			from, s := len(dst), text(a.Bytes(0, i))
+			dst, err := c.last.Query(dst, s, syntax, phrase)
+			if err == nil && textsearch.Query(dst[from:]).Len() == 0 {
+				x.noticeEmptyQuery(c.pos, s, syntax == textsearch.Plain)
+			}
+			return dst, err
+		})
 	}
+}
+
+// noticeEmptyQuery tells that a query of text search has become empty: it may match
+// nothing that its author thought of.
+func (x *Eval) noticeEmptyQuery(pos int, s string, plain bool) {
+	if x.Context == nil || x.Notice == nil {
+		return
+	}
+	e := &pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: "text-search query contains only stop words or doesn't contain lexemes, ignored"}
+	if s == "" || !plain && strings.TrimSpace(s) == "" {
+		e.Message = "text-search query doesn't contain lexemes: \"" + s + "\""
+	}
+	x.Notice(pos, e)
+}
+
+// NoteConst evaluates a call with constant arguments that may have something to tell the
+// client: if it is folded later, nobody listens.
+func NoteConst(e Expr, session *Context) {
+	c, ok := e.(*Call)
+	if !ok || !c.Fn.Notes || c.Fn.Volatility != Immutable || session == nil || session.Notice == nil {
+		return
+	}
+	for _, a := range c.Args {
+		if _, ok := a.(*Const); !ok {
+			return
+		}
+	}
+	_, _ = EvalConst(e, session) // an error is told when the value is needed
 }
 
 // headliner is ts_headline(document, query [, options]).

@@ -38,6 +38,8 @@ type binder struct {
 	domains map[expr.Expr]types.OID
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
+	// collated are the expressions that have a collation by a COLLATE clause.
+	collated map[*pg.Node]explicitCollation
 	// linkNames are the names of the columns of scalar subqueries.
 	linkNames map[*pg.SubLink]string
 	// given are the expressions that parameters without a number stand for.

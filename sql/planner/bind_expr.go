@@ -52,6 +52,11 @@ func (x exprBinder) expr(n *pg.Node) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.collated != nil {
+		if err := x.checkCollations(n, e); err != nil {
+			return nil, err
+		}
+	}
 	return x.stored(e), nil
 }
 
@@ -95,8 +100,8 @@ func (x exprBinder) anyExpr(node *pg.Node) (expr.Expr, error) {
 }
 
 // rareExpr binds the kinds of expressions that are not among the most common.
-func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
-	switch n := n.GetNode().(type) {
+func (x exprBinder) rareExpr(node *pg.Node) (expr.Expr, error) {
+	switch n := node.GetNode().(type) {
 	case *pg.Node_MergeSupportFunc:
 		return x.mergeActionRef(n.MergeSupportFunc)
 	case *pg.Node_BooleanTest:
@@ -135,7 +140,7 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 	case *pg.Node_AIndirection:
 		return x.indirection(n.AIndirection)
 	case *pg.Node_CollateClause:
-		return x.collate(n.CollateClause)
+		return x.collateNode(node)
 	case *pg.Node_SqlvalueFunction:
 		return x.valueFunction(n.SqlvalueFunction)
 	case *pg.Node_GroupingFunc:
@@ -159,10 +164,10 @@ func (x exprBinder) rareExpr(n *pg.Node) (expr.Expr, error) {
 	case nil:
 		return nil, pgerror.New(pgerror.SyntaxError, "an expression is missing")
 	}
-	if e, err := x.sqlJSON(n); e != nil || err != nil {
+	if e, err := x.sqlJSON(node); e != nil || err != nil {
 		return e, err
 	}
-	return nil, pgerror.Unsupported("this expression").At(x.pos(nodeLocation(n)))
+	return nil, pgerror.Unsupported("this expression").At(x.pos(nodeLocation(node)))
 }
 
 // constant is a literal: an integer is int4 or int8 if it fits, else numeric;
@@ -543,36 +548,6 @@ func (x exprBinder) subscript(ix *pg.A_Indices) (expr.Subscript, error) {
 	return s, err
 }
 
-// collate accepts the collations that are the order of bytes.
-func (x exprBinder) collate(c *pg.CollateClause) (expr.Expr, error) {
-	e, err := x.expr(c.Arg)
-	if err != nil {
-		return nil, err
-	}
-	pos := x.pos(c.Location)
-	names := listNames(c.Collname)
-	if err := checkCollation(names, pos); err != nil {
-		return nil, err
-	}
-	switch cat := e.Type().OID.Category(); {
-	case cat == 'S', e.Type().OID.IsArray(), e.Type().OID == types.OIDUnknown:
-	default:
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", e.Type()).At(pos)
-	}
-	return e, nil
-}
-
-func checkCollation(names []string, pos int) error {
-	switch names[len(names)-1] {
-	case "C", "POSIX", "default", "ucs_basic":
-		return nil
-	}
-	if n := names[len(names)-1]; len(n) > 2 && (n[2] == '_' || n[2] == '-') {
-		return pgerror.Unsupported("collation \"" + n + "\"").At(pos)
-	}
-	return pgerror.New(pgerror.UndefinedObject, "collation \"%s\" for encoding \"UTF8\" does not exist", dotted(names)).At(pos)
-}
-
 // valueFunction binds CURRENT_DATE and its like.
 func (x exprBinder) valueFunction(f *pg.SQLValueFunction) (expr.Expr, error) {
 	opts := expr.CallOptions{Pos: x.pos(f.Location)}
@@ -601,7 +576,8 @@ func (x exprBinder) valueFunction(f *pg.SQLValueFunction) (expr.Expr, error) {
 	if err != nil || typ.OID == types.OIDUnknown || f.Typmod < 0 || !hasPrecision(f.Op) {
 		return e, err
 	}
-	typ.Mod = f.Typmod
+	x.notePrecision(typ.OID, f.Typmod, 0)
+	typ.Mod = min(f.Typmod, 6)
 	return expr.Coerce(e, typ, expr.CastExplicit, opts.Pos)
 }
 

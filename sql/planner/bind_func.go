@@ -75,7 +75,9 @@ func (x exprBinder) anyCall(f *pg.FuncCall) (expr.Expr, error) {
 	if expr.IsTableFunction(name) && !expr.IsFunction(name) {
 		e, err = x.setFunction(name, args, opts)
 	} else {
-		e, err = expr.NewCall(name, args, opts)
+		if e, err = expr.NewCall(name, args, opts); err == nil {
+			expr.NoteConst(e, x.ctx.Session)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
@@ -36,6 +37,10 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 		rows := make([][]*pg.Node, len(sel.ValuesLists))
 		for i, l := range sel.ValuesLists {
 			rows[i] = l.GetList().GetItems()
+		}
+		if list := setTargets(rows); list != nil {
+			err = in.query(&pg.SelectStmt{TargetList: list})
+			break
 		}
 		err = in.rows(rows)
 	default:
@@ -501,4 +506,35 @@ func (b *binder) infers(t *catalog.Object, k *catalog.Key, cols []int, exprs, wh
 		known = append(known, Simplified(p, table))
 	}
 	return e != nil && !slices.ContainsFunc(conjuncts([]expr.Expr{e}), func(w expr.Expr) bool { return !implied(known, w) })
+}
+
+// setTargets gives the only row of VALUES as a select list if it calls functions that
+// give sets, of which each row is one to insert.
+func setTargets(rows [][]*pg.Node) []*pg.Node {
+	if len(rows) != 1 || !slices.ContainsFunc(rows[0], callsSet) || slices.ContainsFunc(rows[0], func(n *pg.Node) bool { return n.GetSetToDefault() != nil }) {
+		return nil
+	}
+	out := make([]*pg.Node, len(rows[0]))
+	for i, n := range rows[0] {
+		out[i] = &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: n, Location: nodeLocation(n)}}}
+	}
+	return out
+}
+
+// callsSet reports whether an expression calls a built-in function that gives a set, not
+// counting its subqueries.
+func callsSet(n *pg.Node) bool {
+	found := false
+	var visit func(m protoreflect.Message)
+	visit = func(m protoreflect.Message) {
+		switch n := m.Interface().(type) {
+		case *pg.SubLink:
+			return
+		case *pg.FuncCall:
+			found = found || expr.IsTableFunction(n.Funcname[len(n.Funcname)-1].GetString_().GetSval())
+		}
+		rangeMessages(m, visit)
+	}
+	visit(n.ProtoReflect())
+	return found
 }

@@ -314,6 +314,7 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 		if typ.Mod, err = types.TypmodIn(oid, mods); err != nil {
 			return typ, pgerror.As(err).At(pos)
 		}
+		b.notePrecision(oid, mods[len(mods)-1], pos)
 	}
 	if len(t.ArrayBounds) > 0 && !typ.OID.IsArray() {
 		if typ.OID.Array() == 0 {

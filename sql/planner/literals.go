@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -112,4 +113,33 @@ func FixExpr(ctx *Context, text string, table *catalog.Object, typ types.Type) s
 		return out
 	}
 	return text
+}
+
+// notePrecision tells that a precision of fractions of seconds is more than there is.
+func (b *binder) notePrecision(o types.OID, precision int32, pos int) {
+	const most = 6
+	if b.ctx.Session == nil || b.ctx.Session.Notice == nil || precision <= most {
+		return
+	}
+	name, zone := "", ""
+	switch o {
+	case types.OIDTimeTZ:
+		name, zone = "TIME", " WITH TIME ZONE"
+	case types.OIDTime:
+		name = "TIME"
+	case types.OIDTimestampTZ:
+		name, zone = "TIMESTAMP", " WITH TIME ZONE"
+	case types.OIDTimestamp:
+		name = "TIMESTAMP"
+	case types.OIDInterval:
+		if precision >= 0x7fff { // of a range of fields alone
+			return
+		}
+		name = "INTERVAL"
+	default:
+		return
+	}
+	e := pgerror.New(pgerror.InvalidParameterValue, "%s(%d)%s precision reduced to maximum allowed, %d", name, precision, zone, most).At(pos)
+	e.Severity = "WARNING"
+	b.ctx.Session.Notice(pos, e)
 }

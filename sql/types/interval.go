@@ -160,3 +160,9 @@ func (i Span) ApplyTypmod(mod int32) Span {
 	i.Micros = roundMicros(i.Micros, mod&intervalFullPrec)
 	return i
 }
+
+// IntervalLength is the length in microseconds, of which the low 64 bits.
+func IntervalLength(v columnar.U128) int64 {
+	_, lo := UnpackInterval(v).total()
+	return int64(lo)
+}
