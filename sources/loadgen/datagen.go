@@ -199,7 +199,7 @@ func (r *fieldReader) numbers(f *field, prefix string) {
 func (r *fieldReader) times(f *field, prefix string) {
 	f.past = 24 * time.Hour
 	if v, ok := r.option(prefix + ".max_past"); ok {
-		iv, err := types.ParseInterval(v, -1)
+		iv, err := types.ParseInterval(v, -1, nil)
 		f.past = time.Duration(iv.Micros)*time.Microsecond + time.Duration(iv.Days)*24*time.Hour + time.Duration(iv.Months)*30*24*time.Hour
 		if err != nil || f.past < 0 {
 			r.fail("invalid value for option \"%s.max_past\": \"%s\"", prefix, v)
