@@ -24,8 +24,11 @@ import (
 // their state differently, and old state is computed anew instead of misread.
 const stateFormat = 1
 
-// hydrationRows bounds the rows of one step of a hydration.
-const hydrationRows = 1 << 18
+// hydrationRows and hydrationBytes bound one step of a hydration.
+const (
+	hydrationRows  = 1 << 18
+	hydrationBytes = 128 << 20
+)
 
 // hydration brings a new dataflow from nothing to the present in the
 // background: the snapshot of its imports at one epoch, then what has changed
@@ -191,7 +194,7 @@ func (h *hydration) feedSnapshot(ins []*pin, at dataflow.Epoch) error {
 				continue
 			}
 			var ds []*dataflow.Delta
-			n := 0
+			n, bytes := 0, 0
 			flush := func() {
 				if part.errs {
 					h.step(at, nil, changeMap{id: ds})
@@ -199,12 +202,17 @@ func (h *hydration) feedSnapshot(ins []*pin, at dataflow.Epoch) error {
 					h.step(at, changeMap{id: ds}, nil)
 				}
 				h.rows.Add(int64(n))
-				ds, n = nil, 0
+				ds, n, bytes = nil, 0, 0
 			}
 			s.Scan(func(d *dataflow.Delta) bool {
-				ds = append(ds, cloneDelta(d))
-				if n += d.N; n >= hydrationRows {
-					flush()
+				rows := max(int(int64(d.N)*hydrationBytes/int64(max(d.MemSize(), hydrationBytes))), 1)
+				for lo := 0; lo < d.N && h.ctx.Err() == nil; lo += rows {
+					some := d.Slice(lo, min(lo+rows, d.N))
+					ds = append(ds, cloneDelta(some))
+					bytes += some.MemSize()
+					if n += some.N; n >= hydrationRows || bytes >= hydrationBytes {
+						flush()
+					}
 				}
 				return h.ctx.Err() == nil
 			})

@@ -37,6 +37,18 @@ func (d *Delta) Diff(i int) Diff {
 	return d.Diffs[i]
 }
 
+// Slice is rows lo to hi, sharing memory.
+func (d *Delta) Slice(lo, hi int) *Delta {
+	if lo == 0 && hi == d.N {
+		return d
+	}
+	s := &Delta{Batch: d.Batch.Slice(lo, hi)}
+	if d.Diffs != nil {
+		s.Diffs = d.Diffs[lo:hi:hi]
+	}
+	return s
+}
+
 // Frontier is the lower bound of the epochs still to come: everything before
 // it is complete. MaxEpoch means closed.
 type Frontier struct{ At Epoch }

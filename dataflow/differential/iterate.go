@@ -19,6 +19,7 @@ type Scope struct {
 	values  []*Output // of their definitions
 	leaves  []*Output
 	round   int
+	wanted  func() bool // nil, or whether further rounds matter
 
 	phase     phase
 	distincts []*scopeDistinct
@@ -181,22 +182,24 @@ func (it *iterate) Step(x *Context) {
 				in.Push(d)
 			}
 		}
+		// Who has got enough rows ends an iteration that does not end by itself.
+		s.wanted = it.demand()
+		put := func(i int, d *dataflow.Delta) {
+			if slices.ContainsFunc(d.Diffs, func(n dataflow.Diff) bool { return n > maxOccurs || n < -maxOccurs }) {
+				panic(TooOften{})
+			}
+			x.Emit(i, d)
+			x.drain()
+		}
 		if it.opts.Working {
-			for i, ds := range s.runWorking() {
+			for i, ds := range s.runWorking(put) {
 				for _, d := range ds {
 					x.Emit(i, d)
 				}
 			}
 			return
 		}
-		// Who has got enough rows ends an iteration that does not end by itself.
-		s.run(func(i int, d *dataflow.Delta) {
-			if slices.ContainsFunc(d.Diffs, func(n dataflow.Diff) bool { return n > maxOccurs || n < -maxOccurs }) {
-				panic(TooOften{})
-			}
-			x.Emit(i, d)
-			x.drain()
-		})
+		s.run(put)
 		return
 	}
 	changes := make([][]*trace.Batch, len(it.outer))
@@ -342,7 +345,7 @@ func (it *iterate) put(x *Context, i int, ds []*dataflow.Delta) {
 // result iterates to the end and gives the content of the variables, then what leaves.
 func (s *Scope) result() [][]*dataflow.Delta {
 	if s.it.opts.Working {
-		return s.runWorking()
+		return s.runWorking(nil)
 	}
 	out := make([][]*dataflow.Delta, len(s.it.out))
 	s.run(func(i int, d *dataflow.Delta) { out[i] = append(out[i], d) })
@@ -375,7 +378,7 @@ func (s *Scope) run(put func(i int, d *dataflow.Delta)) {
 		if cut && s.it.opts.AtLimit != nil {
 			put(len(s.it.out)-1, s.it.opts.AtLimit)
 		}
-		if !s.settleNext() && !going {
+		if !s.settleNext() && !going || s.wanted != nil && !s.wanted() {
 			break
 		}
 	}
@@ -415,14 +418,16 @@ func (s *Scope) nextRound() {
 }
 
 // runWorking iterates a working table: see IterateOptions.Working. What leaves
-// is that of all rounds together.
-func (s *Scope) runWorking() [][]*dataflow.Delta {
+// is that of all rounds together. With put the rows are put out as they are found, and
+// are not in the result.
+func (s *Scope) runWorking(put func(i int, d *dataflow.Delta)) [][]*dataflow.Delta {
 	const from, step = 0, 1
 	kinds := s.it.vars[step]
 	out := make([][]*dataflow.Delta, len(s.it.out))
 	left := make([][]*dataflow.Delta, len(s.leaves)) // content of what leaves
 	var made []*dataflow.Delta                       // content of the step
 	var working *dataflow.Delta
+	var all []*dataflow.Delta // that were added
 	for {
 		s.nextRound()
 		for i, o := range s.leaves {
@@ -441,15 +446,25 @@ func (s *Scope) runWorking() [][]*dataflow.Delta {
 		} else if next = Consolidated(kinds, made); next != nil {
 			made = []*dataflow.Delta{next}
 			if s.it.opts.Distinct {
-				next = added(kinds, next, out[step])
+				next = added(kinds, next, all)
 			}
 		} else {
 			made = nil
 		}
-		if next == nil {
+		if next != nil {
+			if put == nil || s.it.opts.Distinct {
+				all = []*dataflow.Delta{Consolidated(kinds, append(all, next))}
+			}
+			if put != nil {
+				put(step, next)
+			}
+		}
+		if next == nil || s.wanted != nil && !s.wanted() {
+			if put == nil {
+				out[step] = all
+			}
 			return out
 		}
-		out[step] = []*dataflow.Delta{Consolidated(kinds, append(out[step], next))}
 		change := []*dataflow.Delta{next}
 		if working != nil {
 			change = append(change, negate(working))

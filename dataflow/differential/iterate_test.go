@@ -118,7 +118,7 @@ func TestIterateGoesOn(t *testing.T) {
 		if e%3 == 0 {
 			step(e+2, edges(1))
 		} else {
-			d := sliceDelta(first, int(e), int(e)+1)
+			d := first.Slice(int(e), int(e)+1)
 			d = &dataflow.Delta{Batch: d.Batch, Diffs: []dataflow.Diff{-1}}
 			if e%3 == 1 {
 				in.Push(edges(1))

@@ -83,16 +83,16 @@ func (op mapOp) inPortions(x *Context, in []*dataflow.Delta) {
 		for len(round) < parts && (next < len(in) || len(cut) > 0) {
 			if len(cut) == 0 {
 				hi := min(at+size, in[next].N)
-				cut = append(cut, sliceDelta(in[next], at, hi))
+				cut = append(cut, in[next].Slice(at, hi))
 				if at = hi; at == in[next].N {
 					next, at = next+1, 0
 				}
 			}
 			d := cut[0]
 			hi := min(size, d.N)
-			some := sliceDelta(d, 0, hi)
+			some := d.Slice(0, hi)
 			if hi < d.N {
-				cut[0] = sliceDelta(d, hi, d.N)
+				cut[0] = d.Slice(hi, d.N)
 			} else {
 				cut = cut[1:]
 			}
@@ -156,7 +156,7 @@ func (op mapOp) some(d *dataflow.Delta, most int) (out []sent, rest *dataflow.De
 		return out, nil
 	}
 	if n := p.ApplyUpTo(d, most, emit, fail); n < d.N {
-		return out, sliceDelta(d, n, d.N)
+		return out, d.Slice(n, d.N)
 	}
 	return out, nil
 }
@@ -166,22 +166,10 @@ func split(ds []*dataflow.Delta, rows int) []*dataflow.Delta {
 	var out []*dataflow.Delta
 	for _, d := range ds {
 		for lo := 0; lo < d.N; lo += rows {
-			out = append(out, sliceDelta(d, lo, min(lo+rows, d.N)))
+			out = append(out, d.Slice(lo, min(lo+rows, d.N)))
 		}
 	}
 	return out
-}
-
-// sliceDelta is rows lo to hi of d, sharing its memory.
-func sliceDelta(d *dataflow.Delta, lo, hi int) *dataflow.Delta {
-	if lo == 0 && hi == d.N {
-		return d
-	}
-	s := &dataflow.Delta{Batch: d.Slice(lo, hi)}
-	if d.Diffs != nil {
-		s.Diffs = d.Diffs[lo:hi:hi]
-	}
-	return s
 }
 
 // Concat is the sum of collections of equal kinds; of none it is empty.

@@ -117,7 +117,7 @@ func pieces(r *rand.Rand, d *dataflow.Delta) []*dataflow.Delta {
 	var out []*dataflow.Delta
 	for lo := 0; lo < d.N; {
 		hi := min(d.N, lo+1+r.IntN(d.N))
-		out = append(out, sliceDelta(d, lo, hi))
+		out = append(out, d.Slice(lo, hi))
 		lo = hi
 	}
 	return out

@@ -231,7 +231,7 @@ func BenchmarkReduceLatency(b *testing.B) {
 			for i := range b.N {
 				d := ds[i%len(ds)]
 				at := i / len(ds) * rows % (d.N - rows)
-				in.Push(&dataflow.Delta{Batch: d.Slice(at, at+rows)})
+				in.Push(d.Slice(at, at+rows))
 				epoch++
 				c.Step(epoch)
 				out.Take()
@@ -358,7 +358,7 @@ func BenchmarkTopK(b *testing.B) {
 // BenchmarkOnce is the cost of setting up and running a tiny circuit.
 func BenchmarkOnce(b *testing.B) {
 	ds := keyedDeltas(1, 10, false)
-	small := &dataflow.Delta{Batch: ds[0].Slice(0, 10)}
+	small := &dataflow.Delta{Batch: ds[0].Batch.Slice(0, 10)}
 	for _, op := range []string{"none", "reduce", "top"} {
 		b.Run(op, func(b *testing.B) {
 			b.ReportAllocs()

@@ -55,6 +55,9 @@ func (b *builder) join(r *plan.Join, need []bool) coll {
 		}
 	}
 	left, right := b.rel(j.Left, use[:nl]), b.rel(j.Right, use[nl:])
+	if semi && len(j.On) == 0 {
+		right, _ = b.some(j.Right, right, 0, 1)
+	}
 	if anyVolatile(j.On) {
 		left, right = b.whole(left, j.Left), b.whole(right, j.Right)
 	}

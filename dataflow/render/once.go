@@ -299,12 +299,19 @@ func (r *run) circuit(rel plan.Rel) (err error) {
 	if rel, err = r.resolveLookups(rel); err != nil {
 		return err
 	}
-	df, err := Render(rel, *r.opts)
+	positive := r.positive(rel) // of its bindings, too
+	opts := *r.opts
+	plan.Walk(rel, func(n plan.Rel) bool {
+		_, is := n.(*plan.Recursive)
+		opts.recursive = opts.recursive || is
+		return !opts.recursive
+	})
+	df, err := Render(rel, opts)
 	if err != nil {
 		return err
 	}
 	defer df.Circuit.Close()
-	out := &result{run: r, kinds: kindsOf(df.Columns), positive: r.positive(rel)}
+	out := &result{run: r, kinds: kindsOf(df.Columns), positive: positive}
 	errs := df.Circuit.Output(df.Errs)
 	df.Circuit.Sink(df.Oks, func(d *dataflow.Delta) {
 		if err := out.add(d); err != nil || out.enough() {
@@ -376,13 +383,13 @@ func (r *run) positive(rel plan.Rel) bool {
 		for _, id := range n.IDs {
 			r.bind(id, true)
 		}
-		grows := !n.Working
+		grows := true
 		for i, v := range n.Values {
 			if n.Distinct[i] { // the row that stands for its equals may be another one later
 				grows = grows && !slices.ContainsFunc(v.Columns(), func(c plan.Column) bool { return !plan.BitEqual(c.Type) })
 				v = bag(v)
 			}
-			grows = grows && r.positive(v)
+			grows = grows && (n.Working || r.positive(v)) // a working table's rows are whole
 		}
 		for _, id := range n.IDs {
 			r.bind(id, grows)

@@ -180,7 +180,7 @@ func TestSharedArrangements(t *testing.T) {
 			x := &dataflow.Delta{}
 			id := plan.ObjectID(1 + epoch%2)
 			tab := d.tables[id]
-			x.Batch = tab.deltas[0].Slice(int(epoch)%4, int(epoch)%4+3)
+			x.Batch = tab.deltas[0].Batch.Slice(int(epoch)%4, int(epoch)%4+3)
 			x.Diffs = slices.Repeat([]int64{1 - 2*int64(epoch/2%2)}, 3)
 			for k, tr := range shared {
 				if strings.HasPrefix(k, fmt.Sprint(id, " ")) {

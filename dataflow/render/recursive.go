@@ -110,3 +110,13 @@ func (b *builder) enter(r plan.Rel) coll {
 	}
 	return b.base(in, typesOf(r.Columns()))
 }
+
+// some is rows of r, whichever come first, limit of them after skip: all that is wanted
+// of it. It reports false where they cannot be taken as they come, or it is not worth it.
+// A recursion ends when that is enough.
+func (b *builder) some(r plan.Rel, c coll, skip, limit int64) (coll, bool) {
+	if !b.opts.recursive || b.parent != nil || limit < 0 || !b.opts.positive(r) {
+		return c, false
+	}
+	return b.base(b.c.First(b.stream(c), skip, limit), typesOf(r.Columns())), true
+}

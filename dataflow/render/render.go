@@ -43,6 +43,8 @@ type Options struct {
 	poll    func()
 	// positive says of a part of the plan that none of its diffs is negative.
 	positive func(r plan.Rel) bool
+	// recursive: there is a recursion in the plan, which may not end by itself.
+	recursive bool
 }
 
 // watch is what evaluations tell and ask.

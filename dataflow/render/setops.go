@@ -14,7 +14,20 @@ import (
 
 // distinct removes duplicate rows of r.
 func (b *builder) distinct(r plan.Rel) coll {
-	return b.distinctColl(b.rel(r, nil), typesOf(r.Columns()))
+	c := b.rel(r, nil)
+	if constantRows(r) {
+		c, _ = b.some(r, c, 0, 1)
+	}
+	return b.distinctColl(c, typesOf(r.Columns()))
+}
+
+// constantRows reports whether all rows of r are the same.
+func constantRows(r plan.Rel) bool {
+	p, ok := r.(*plan.Project)
+	return ok && !slices.ContainsFunc(p.Exprs, func(e expr.Expr) bool {
+		_, constant := e.(*expr.Const)
+		return !constant
+	})
 }
 
 // distinctColl removes duplicate rows. Where rows that look different may be
@@ -125,6 +138,11 @@ func (b *builder) topK(r *plan.TopK) coll {
 	}
 	typs := typesOf(r.Input.Columns())
 	c := b.rel(r.Input, nil)
+	if len(r.Order) == 0 && len(r.Partition) == 0 && !r.WithTies && !r.RowNumber {
+		if out, ok := b.some(r.Input, c, o.Offset, o.Limit); ok {
+			return out
+		}
+	}
 	outs := make([]expr.Expr, len(typs))
 	for i := range typs {
 		outs[i] = c.col(i)
@@ -205,7 +223,11 @@ func count(e expr.Expr, ctx *expr.Context) (n int64, ok bool, err error) {
 // with more than one adds an error.
 func (b *builder) assert(r *plan.Assert) coll {
 	typs := typesOf(r.Input.Columns())
-	s := b.stream(b.rel(r.Input, nil))
+	c := b.rel(r.Input, nil)
+	if len(r.Key) == 0 {
+		c, _ = b.some(r.Input, c, 0, 2)
+	}
+	s := b.stream(c)
 	counts, _ := b.c.Reduce(s, r.Key, []differential.Agg{{Op: differential.AggCount, Arg: -1, Filter: -1}},
 		differential.ReduceOptions{})
 	_, errs := b.c.Map(counts, moreThanOne{len(r.Key)}, nil)
@@ -282,11 +304,7 @@ func (f *flatMapper) Cut(d *dataflow.Delta) (out []*dataflow.Delta) {
 	from := 0
 	slice := func(to int) {
 		if from < to {
-			s := &dataflow.Delta{Batch: d.Slice(from, to)}
-			if d.Diffs != nil {
-				s.Diffs = d.Diffs[from:to]
-			}
-			out = append(out, s)
+			out = append(out, d.Slice(from, to))
 		}
 	}
 	for i := range d.N {

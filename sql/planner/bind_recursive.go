@@ -269,7 +269,7 @@ func (b *binder) recursiveUnion(c *cte, first, step *boundQuery, q *pg.SelectStm
 		if d := u.cols[i].domain; d != 0 {
 			is = types.Of(d)
 		}
-		if was.OID != is.OID {
+		if was.OID != is.OID || was.Mod != is.Mod {
 			return nil, pgerror.New(pgerror.DatatypeMismatch,
 				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall",
 				c.name, i+1, was, is).

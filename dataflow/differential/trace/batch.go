@@ -58,6 +58,7 @@ type Batch struct {
 	release func()      // of a block, may be nil
 
 	payload, overhead int64
+	widest            int64 // bytes of the largest column of a chunk
 
 	columnsMu sync.Mutex
 	columns   []*columnar.Gatherer
@@ -74,7 +75,9 @@ func newBatch(l *Layout, desc Description, chunks []*Chunk) *Batch {
 		b.exact = b.exact && l.exactIn(c.Cols)
 		b.ones = b.ones && c.Diffs == nil
 		b.rows += c.N
-		b.payload += int64(c.MemSize())
+		for _, v := range c.Cols {
+			b.widen(v.MemSize())
+		}
 		b.overhead += int64(len(c.Hash)+len(c.Diffs)) * 8
 	}
 	if !l.Unkeyed {
@@ -82,6 +85,25 @@ func newBatch(l *Layout, desc Description, chunks []*Chunk) *Batch {
 	}
 	b.refs.Store(1)
 	return b
+}
+
+// widen counts a column of a chunk.
+func (b *Batch) widen(bytes int) {
+	b.payload += int64(bytes)
+	b.widest = max(b.widest, int64(bytes))
+}
+
+// weight is what to merge a row of the batch costs: 1 unless rows are wide.
+func (b *Batch) weight() int { return 1 + int(b.payload/int64(max(b.rows, 1)))/1024 }
+
+// maxWidth is how large a column of a chunk may become by merging, so that it can be
+// addressed, and be in memory twice.
+var maxWidth int64 = 2 << 30
+
+// mergeable reports whether the chunks of a merge of two batches cannot become too
+// large: one has rows of at most two neighbouring chunks of each.
+func mergeable(a, b *Batch) bool {
+	return a.rows+b.rows <= maxRows && (a.payload+b.payload <= maxWidth || 2*(a.widest+b.widest) <= maxWidth)
 }
 
 // Layout is the shape of the rows.

@@ -210,7 +210,7 @@ func (r *blockReader) chunk(b *Batch, i int) error {
 		}
 		c.Cols[k] = v
 		r.body += size
-		b.payload += int64(size)
+		b.widen(size)
 	}
 	if len(r.block)-r.body < 8*n*int(flags) {
 		return badBlock("diffs")

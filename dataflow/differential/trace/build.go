@@ -159,6 +159,9 @@ func (b *Builder) Done(desc Description) *Batch {
 // list this long stays in cache while it is sorted and gathered.
 const sortRows = 1 << 16
 
+// sortBytes is about how many bytes of rows are put together for that.
+const sortBytes = 256 << 20
+
 // Runner runs n independent pieces of work, possibly in parallel.
 type Runner func(n int, f func(i int))
 
@@ -241,17 +244,18 @@ func mergeAll(l *Layout, bs []*Batch) *Batch {
 func sortUnits(l *Layout, ds []*dataflow.Delta) []*dataflow.Delta {
 	var units []*dataflow.Delta
 	for i := 0; i < len(ds); {
-		rows := ds[i].N
+		rows, bytes := ds[i].N, ds[i].MemSize()
 		if rows >= 2*sortRows {
 			for lo := 0; lo < rows; lo += sortRows {
-				units = append(units, slice(ds[i], lo, min(lo+sortRows, rows)))
+				units = append(units, ds[i].Slice(lo, min(lo+sortRows, rows)))
 			}
 			i++
 			continue
 		}
 		j := i + 1
-		for j < len(ds) && rows+ds[j].N <= sortRows {
+		for j < len(ds) && rows+ds[j].N <= sortRows && bytes < sortBytes {
 			rows += ds[j].N
+			bytes += ds[j].MemSize()
 			j++
 		}
 		if rows > 0 {
@@ -260,15 +264,6 @@ func sortUnits(l *Layout, ds []*dataflow.Delta) []*dataflow.Delta {
 		i = j
 	}
 	return units
-}
-
-// slice is rows lo to hi of d, sharing its memory.
-func slice(d *dataflow.Delta, lo, hi int) *dataflow.Delta {
-	s := &dataflow.Delta{Batch: d.Slice(lo, hi)}
-	if d.Diffs != nil {
-		s.Diffs = d.Diffs[lo:hi:hi]
-	}
-	return s
 }
 
 // Concat joins deltas to one; a single one is returned as it is.
@@ -305,16 +300,17 @@ func Concat(kinds []columnar.Kind, ds []*dataflow.Delta) *dataflow.Delta {
 func buildUnkeyed(l *Layout, ds []*dataflow.Delta, desc Description) *Batch {
 	var chunks []*Chunk
 	for i := 0; i < len(ds); {
-		rows := ds[i].N
+		rows, bytes := ds[i].N, ds[i].MemSize()
 		j := i + 1
-		for j < len(ds) && rows+ds[j].N <= columnar.ChunkRows {
+		for j < len(ds) && rows+ds[j].N <= columnar.ChunkRows && bytes < sortBytes {
 			rows += ds[j].N
+			bytes += ds[j].MemSize()
 			j++
 		}
 		d := Concat(l.Kinds, ds[i:j])
 		for at := 0; at < d.N; at += columnar.ChunkRows {
 			end := min(at+columnar.ChunkRows, d.N)
-			part := slice(d, at, end)
+			part := d.Slice(at, end)
 			if part.Diffs != nil && allOnes(part.Diffs) {
 				part.Diffs = nil
 			}

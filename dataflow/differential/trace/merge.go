@@ -20,6 +20,7 @@ type Merger struct {
 	desc   Description
 	done   int // rows taken of both
 	total  int
+	weight int // what a row costs
 }
 
 // mergeSide is a position in an input.
@@ -60,6 +61,7 @@ func NewMerger(a, b *Batch) *Merger {
 		gs:     make([]columnar.Gatherer, len(l.Kinds)),
 		out:    NewBuilder(l, a.rows+b.rows),
 		total:  a.rows + b.rows,
+		weight: max(a.weight(), b.weight()),
 		desc: Description{
 			Lower: min(a.desc.Lower, b.desc.Lower),
 			Upper: max(a.desc.Upper, b.desc.Upper),

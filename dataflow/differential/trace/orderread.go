@@ -132,7 +132,7 @@ func (sel *Selection) Each(yield func(*dataflow.Delta) bool) {
 		if len(p.runs) == 0 {
 			continue
 		}
-		most := columnar.ChunkRows
+		most := p.reader.readRows()
 		sum := p.cancels()
 		if sum {
 			most = int(^uint(0) >> 1)

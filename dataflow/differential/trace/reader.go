@@ -180,7 +180,7 @@ func (g *Groups) diff(i int) dataflow.Diff {
 // ScanConsolidated gives the content in deltas of which none takes back a row of
 // another: where batches hold other diffs than 1, a range of hashes of all
 // batches is summed up at a time. Memory is bounded by about
-// columnar.ChunkRows rows. What it gives may alias the batches.
+// columnar.ChunkRows rows, and readBytes. What it gives may alias the batches.
 func (r Reader) ScanConsolidated(yield func(*dataflow.Delta) bool) {
 	ones := true
 	for _, b := range r.Batches {
@@ -190,7 +190,7 @@ func (r Reader) ScanConsolidated(yield func(*dataflow.Delta) bool) {
 		r.Scan(yield)
 		return
 	}
-	parts := r.Len()/columnar.ChunkRows + 1
+	parts := r.Len()/r.readRows() + 1
 	at := make([]int, len(r.Batches))
 	end := make([]int, len(r.Batches))
 	for n := 0; n < parts; {
@@ -210,6 +210,22 @@ func (r Reader) ScanConsolidated(yield func(*dataflow.Delta) bool) {
 		}
 		copy(at, end)
 	}
+}
+
+// readBytes is about how many bytes are copied out of batches at a time.
+const readBytes = 64 << 20
+
+// readRows is how many rows are: fewer than a chunk has, if they are wide.
+func (r Reader) readRows() int {
+	rows, bytes := 0, int64(0)
+	for _, b := range r.Batches {
+		rows += b.rows
+		bytes += b.payload
+	}
+	if bytes <= readBytes {
+		return columnar.ChunkRows
+	}
+	return max(min(columnar.ChunkRows, int(int64(rows)*readBytes/bytes)), 1)
 }
 
 // splitter is the hash at which part i of n begins; last says that there is none.

@@ -75,7 +75,7 @@ type merging struct {
 const (
 	// mergeMin is the least work that is worth a visit.
 	mergeMin = 256
-	// mergeAtOnce is how many rows are merged whatever the credit.
+	// mergeAtOnce is how many rows (of about a kilobyte) are merged whatever the credit.
 	mergeAtOnce = 1024
 	// probesWorth is how many rows of merging a lookup is worth.
 	probesWorth = 4
@@ -115,7 +115,7 @@ func (s *Spine) Append(b *Batch) {
 		total += x.rows
 	}
 	levels := bits.Len(uint(total / b.rows))
-	s.credit += b.rows * levels * 9 / 8
+	s.credit += b.rows * b.weight() * levels * 9 / 8
 	if len(s.batches) > 4*levels+8 {
 		s.credit *= 2 // catch up
 	}
@@ -143,9 +143,9 @@ func (s *Spine) Work(fuel int) bool {
 			}
 		}
 		m := s.merges[least].m
-		n := m.Work(fuel)
+		n := m.Work(max(fuel/m.weight, 1))
 		s.merged += n
-		fuel -= max(n, 1)
+		fuel -= max(n*m.weight, 1)
 		if m.Remaining() == 0 {
 			s.finish(least)
 			s.plan()
@@ -169,7 +169,7 @@ func (s *Spine) Probed(rows int) {
 	}
 	n := len(s.batches)
 	a, b := s.batches[n-2], s.batches[n-1]
-	if a.rows+b.rows > min(maxRows, probesWorth*s.probes) || s.layout.Unkeyed || s.held(a, b) {
+	if a.rows+b.rows > probesWorth*s.probes || !mergeable(a, b) || s.layout.Unkeyed || s.held(a, b) {
 		return
 	}
 	s.probes = 0
@@ -183,7 +183,7 @@ func (s *Spine) plan() {
 		if !s.due(a, b) {
 			continue
 		}
-		if a.rows+b.rows > mergeAtOnce {
+		if a.rows*a.weight()+b.rows*b.weight() > mergeAtOnce {
 			s.start(a, b)
 			continue
 		}
@@ -209,7 +209,7 @@ func (s *Spine) due(a, b *Batch) bool {
 	if 2*b.rows <= a.rows {
 		return false
 	}
-	if a.rows+b.rows > maxRows || s.layout.Unkeyed && a.rows+b.rows > unkeyedMax {
+	if !mergeable(a, b) || s.layout.Unkeyed && a.rows+b.rows > unkeyedMax {
 		return false
 	}
 	for _, g := range s.merges {

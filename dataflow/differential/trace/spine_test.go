@@ -242,3 +242,38 @@ func BenchmarkMerge(b *testing.B) {
 		}
 	}
 }
+
+// TestWideRows appends rows that are so wide that merging all of them would make chunks
+// larger than they may be.
+func TestWideRows(t *testing.T) {
+	defer func(n int64) { maxWidth = n }(maxWidth)
+	maxWidth = 1 << 20
+	r := seeded(t)
+	l := NewLayout([]columnar.Kind{columnar.KindInt64, columnar.KindBytes}, []int{0})
+	s := NewSpine(l)
+	rows, bytes := 0, int64(0)
+	for e := dataflow.Epoch(1); e <= 200; e++ {
+		n := 1 + r.IntN(20)
+		k, v := columnar.NewBuilder(columnar.KindInt64, n), columnar.NewBuilder(columnar.KindBytes, n)
+		for range n {
+			k.Int64(r.Int64())
+			v.Bytes(make([]byte, r.IntN(20000)))
+		}
+		b := build(l, e, &dataflow.Delta{Batch: columnar.Batch{Cols: []*columnar.Vec{k.Build(), v.Build()}, N: n}})
+		rows, bytes = rows+b.Len(), bytes+b.payload
+		s.Append(b)
+		if r.IntN(3) == 0 {
+			s.Probed(1000)
+		}
+	}
+	for s.Work(100000) {
+	}
+	for _, b := range s.batches {
+		if b.widest > maxWidth {
+			t.Errorf("a column of a chunk takes %d bytes", b.widest)
+		}
+	}
+	if st := s.Stats(); st.Rows != rows || st.Batches > int(6*bytes/maxWidth) {
+		t.Errorf("%d rows of %d bytes are %d rows in %d batches", rows, bytes, st.Rows, st.Batches)
+	}
+}

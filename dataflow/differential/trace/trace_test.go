@@ -465,7 +465,7 @@ func TestScanConsolidated(t *testing.T) {
 						d.Diffs[i] = 1
 					}
 				}
-				z.add(&dataflow.Delta{Batch: d.Slice(i, i+1), Diffs: d.Diffs[i : i+1]})
+				z.add(d.Slice(i, i+1))
 			}
 			if d.Diffs == nil {
 				z.add(d)
