@@ -347,6 +347,9 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		if o.Kind == catalog.KindTable || o.Kind == catalog.KindIndex || o.Kind == catalog.KindMaterializedView {
 			return storageOptions(a.Options)
 		}
+		if o.Kind == catalog.KindView {
+			return s.alterViewOptions(d, a, c)
+		}
 	case parser.AlterSetConfig, parser.AlterResetConfig:
 		return s.alterConfig(d, a, c)
 	case parser.AlterSecretValue:
@@ -483,5 +486,5 @@ func viewSQL(o *catalog.Object) string {
 	if o.Kind == catalog.KindMaterializedView && o.Cluster != defaultCluster && o.Cluster != "" {
 		in = " IN CLUSTER " + quoteName(o.Cluster)
 	}
-	return fmt.Sprintf("CREATE %s %s.%s%s%s AS %s", strings.ToUpper(o.Kind.String()), quoteName(o.Schema), quoteName(o.Name), columnList(names), in, o.Query) + checkOptionSQL(o)
+	return fmt.Sprintf("CREATE %s %s.%s%s%s AS %s", strings.ToUpper(o.Kind.String()), quoteName(o.Schema), quoteName(o.Name), columnList(names), viewOptionsSQL(o)+in, o.Query) + checkOptionSQL(o)
 }

@@ -86,29 +86,15 @@ func (s *Session) createView(d *ddlState, p *prepared, n *parser.CreateView, w p
 		return err
 	}
 	o := &catalog.Object{Schema: schema, Name: n.Name.Name, Kind: catalog.KindView, Columns: cols, Query: sql, Deps: q.Deps, Temporary: schema == s.tempSchema}
+	opts := n.With
 	if n.CheckOption != "" {
-		if err := s.checkOption(d, o, n.CheckOption); err != nil {
-			return err
-		}
+		opts = append(opts[:len(opts):len(opts)], parser.Option{Name: "check_option", Value: parser.Value{Text: n.CheckOption}})
 	}
-	o.SQL = fmt.Sprintf("CREATE VIEW %s.%s%s AS %s", quoteName(schema), quoteName(o.Name), columnList(n.Columns), sql) + checkOptionSQL(o)
+	if err := s.viewOptions(d, o, opts); err != nil {
+		return err
+	}
+	o.SQL = fmt.Sprintf("CREATE VIEW %s.%s%s%s AS %s", quoteName(schema), quoteName(o.Name), columnList(n.Columns), viewOptionsSQL(o), sql) + checkOptionSQL(o)
 	return s.putView(d, o, exists)
-}
-
-// checkOption gives a view its WITH CHECK OPTION.
-func (s *Session) checkOption(d *ddlState, o *catalog.Object, option string) error {
-	if why := planner.NotUpdatable(s.c.bindContext(d.cat), o); why != "" {
-		return pgerror.New(pgerror.FeatureNotSupported, "WITH CHECK OPTION is supported only on automatically updatable views").WithHint("%s", why)
-	}
-	o.Options = map[string]string{"check_option": option}
-	return nil
-}
-
-func checkOptionSQL(o *catalog.Object) string {
-	if c := o.Options["check_option"]; c != "" {
-		return " WITH " + strings.ToUpper(c) + " CHECK OPTION"
-	}
-	return ""
 }
 
 func columnList(names []string) string {

@@ -38,6 +38,13 @@ func (s *Session) optimizeWrite(w *planner.Write) (err error) {
 			return err
 		}
 	}
+	for i := range w.ViewChecks {
+		if c := &w.ViewChecks[i]; c.Rel != nil {
+			if c.Rel, err = planner.Optimize(c.Rel, opts); err != nil {
+				return err
+			}
+		}
+	}
 	return s.optimizeSteps(w.Steps)
 }
 
@@ -98,6 +105,11 @@ func (s *Session) newWriteRun(ctx context.Context, writes []*planner.Write, quer
 		}
 		if w.Returning != nil && w.Returning.Rel != nil {
 			queries = append(queries, w.Returning.Rel)
+		}
+		for _, c := range w.ViewChecks {
+			if c.Rel != nil {
+				queries = append(queries, c.Rel)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *catalog.Object) int { return int(a.ID) - int(b.ID) })
@@ -274,6 +286,10 @@ func concatParts(rel plan.Rel, parts []columnar.Batch) columnar.Batch {
 // rows and what RETURNING returns (nil without one).
 func (r *writeRun) write(b *planner.Write) (int, *columnar.Batch, error) {
 	r.views = b.ViewChecks
+	r.failing = func(c *planner.ViewCheck, rows columnar.Batch) (*columnar.Batch, error) {
+		r.reader.give(c.Input, numbered(rows))
+		return r.query(c.Rel)
+	}
 	defer func() { r.views = nil }()
 	rows, err := r.query(b.Rel)
 	if err != nil {

@@ -1,9 +1,11 @@
 package coord_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // TestMergeReturning checks what PostgreSQL 17 adds to MERGE, which the PostgreSQL
@@ -39,5 +41,37 @@ func TestMergeReturning(t *testing.T) {
 	rows.Close()
 	if rows.CommandTag().String() != "MERGE 4" {
 		t.Errorf("the command tag is %q", rows.CommandTag())
+	}
+}
+
+// TestMergeView checks MERGE through views, which PostgreSQL has from 17 on: the rows
+// that the view does not show are not there, and what it demands of new ones holds.
+func TestMergeView(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	d.exec(c, "CREATE TABLE t (id int PRIMARY KEY, v int)")
+	d.exec(c, "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
+	d.exec(c, "CREATE VIEW w AS SELECT id, v, id * 10 AS tens FROM t WHERE id > 1 WITH CHECK OPTION")
+	got := d.text(c, `WITH m AS (MERGE INTO w USING (VALUES (20, 1), (30, 0), (40, 4)) AS s(tens, d) ON w.tens = s.tens
+		WHEN MATCHED AND d = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = w.tens + d WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.tens / 10, d)
+		RETURNING merge_action(), w.id, w.tens, w.v) SELECT * FROM m ORDER BY id`)
+	if want := "UPDATE,2,20,21\nDELETE,3,30,30\nINSERT,4,40,4"; got != want {
+		t.Errorf("MERGE gives %q, want %q", got, want)
+	}
+	if got, want := d.text(c, "SELECT * FROM t ORDER BY id"), "1,10\n2,21\n4,4"; got != want {
+		t.Errorf("the table is %q, want %q", got, want)
+	}
+	for sql, code := range map[string]string{
+		"MERGE INTO w USING (VALUES (2)) AS s(id) ON w.id = s.id WHEN MATCHED THEN UPDATE SET id = 0":     "44000",
+		"MERGE INTO w USING (VALUES (2)) AS s(id) ON w.id = s.id WHEN MATCHED THEN UPDATE SET tens = 0":   "0A000",
+		"MERGE INTO w USING (VALUES (1)) AS s(id) ON w.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (1)": "0A000",
+		"MERGE INTO u USING (VALUES (1)) AS s(id) ON u.id = s.id WHEN MATCHED THEN DELETE":                "55000",
+	} {
+		d.exec(c, "CREATE OR REPLACE VIEW u AS SELECT DISTINCT id FROM t")
+		var e *pgconn.PgError
+		if _, err := c.Exec(t.Context(), sql); !errors.As(err, &e) || e.Code != code {
+			t.Errorf("%s: %v, want %s", sql, err, code)
+		}
 	}
 }

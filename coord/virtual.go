@@ -10,6 +10,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -85,6 +86,11 @@ func (e *pgEnv) Settings() []pgcatalog.Setting {
 
 // Rows estimates the rows of a relation, -1 if it is not known.
 func (e *pgEnv) Rows(id plan.ObjectID) float64 { return e.s.c.estimateRows(id) }
+
+// Updatable says which columns of a view can be changed.
+func (e *pgEnv) Updatable(o *catalog.Object) []bool {
+	return planner.ViewColumns(e.s.bindContext(nil), o)
+}
 
 // Present implements pgwire.Presenter: types are named as the search path finds them.
 func (s *Session) Present(e *pgerror.Error) *pgerror.Error {

@@ -288,6 +288,8 @@ type writer struct {
 	next    int // the first change whose references are not checked yet
 	// views are the conditions of the view through which the table is changed.
 	views []planner.ViewCheck
+	// failing runs the query of such a condition over new rows.
+	failing func(c *planner.ViewCheck, rows columnar.Batch) (*columnar.Batch, error)
 }
 
 // insert checks new rows and adds them. Their generated columns are computed.
@@ -325,7 +327,22 @@ func (w *writer) replace(t *catalog.Object, old *columnar.Batch, rows columnar.B
 
 // checkViews checks new rows against WITH CHECK OPTION.
 func (w *writer) checkViews(t *catalog.Object, rows columnar.Batch) error {
-	for _, c := range w.views {
+	fails := func(c *planner.ViewCheck, i int) error {
+		return pgerror.New(pgerror.WithCheckOptionViolation, "new row violates check option for view \"%s\"", c.View).
+			WithDetail("Failing row contains %s.", w.s.rowText(t, rows, i))
+	}
+	for i := range w.views {
+		c := &w.views[i]
+		if c.Rel != nil {
+			bad, err := w.failing(c, rows)
+			if err != nil {
+				return err
+			}
+			if bad.N > 0 {
+				return fails(c, int(slices.Min(bad.Cols[0].Int64s()[:bad.N])))
+			}
+			continue
+		}
 		prog, err := expr.Compile(expr.MapFilterProject{Outputs: []expr.Expr{c.Cond}})
 		if err != nil {
 			return err
@@ -337,8 +354,7 @@ func (w *writer) checkViews(t *catalog.Object, rows columnar.Batch) error {
 		ok := out.Cols[0].Bools()
 		for i := range rows.N {
 			if !ok[i] || out.Cols[0].Null(i) {
-				return pgerror.New(pgerror.WithCheckOptionViolation, "new row violates check option for view \"%s\"", c.View).
-					WithDetail("Failing row contains %s.", w.s.rowText(t, rows, i))
+				return fails(c, i)
 			}
 		}
 	}

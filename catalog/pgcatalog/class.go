@@ -57,6 +57,14 @@ func classes(m *model, _ Env, f *filler) {
 		}
 		return 'p'
 	})
+	f.each("reloptions", func(i int, b *columnar.Builder) {
+		list := rs[i].options()
+		if list == nil {
+			b.Null()
+			return
+		}
+		b.Extend(func(dst []byte) []byte { return textArray(dst, types.OIDText, list) })
+	})
 	f.char("relkind", func(i int) byte { return rs[i].kind })
 	f.int("relnatts", func(i int) int64 { return int64(rs[i].natts()) })
 	f.int("relchecks", func(i int) int64 {

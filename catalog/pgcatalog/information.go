@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,7 @@ func infoTables(m *model, e Env, f *filler) {
 		}
 		return "BASE TABLE"
 	})
-	f.text("is_insertable_into", func(i int) string { return yesNo(rs[i].insertable()) })
+	f.text("is_insertable_into", func(i int) string { return yesNo(rs[i].events(e)&(1<<3) != 0) })
 	f.all("NO", "is_typed")
 }
 
@@ -236,7 +237,7 @@ func infoColumns(m *model, e Env, f *filler) {
 		return "NEVER"
 	})
 	f.some("generation_expression", func(i int) string { return as[i].col.Generated })
-	f.text("is_updatable", func(i int) string { return yesNo(as[i].rel.insertable()) })
+	f.text("is_updatable", func(i int) string { return yesNo(as[i].rel.columnUpdatable(e, as[i].num)) })
 }
 
 // notNullDomain reports whether t is a domain that admits no NULL.
@@ -287,8 +288,10 @@ func infoViews(m *model, e Env, f *filler) {
 	f.text("table_schema", func(i int) string { return rs[i].schema })
 	f.text("table_name", func(i int) string { return rs[i].name })
 	f.some("view_definition", func(i int) string { return rs[i].viewDef() })
-	f.all("NONE", "check_option")
-	f.all("NO", "is_updatable", "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable", "is_trigger_insertable_into")
+	f.text("check_option", func(i int) string { return cmp.Or(strings.ToUpper(rs[i].option("check_option")), "NONE") })
+	f.text("is_updatable", func(i int) string { return yesNo(rs[i].events(e)&(1<<2|1<<4) == 1<<2|1<<4) })
+	f.text("is_insertable_into", func(i int) string { return yesNo(rs[i].events(e)&(1<<3) != 0) })
+	f.all("NO", "is_trigger_updatable", "is_trigger_deletable", "is_trigger_insertable_into")
 }
 
 func viewTables(m *model, e Env, f *filler) {

@@ -112,6 +112,25 @@ func (r *rel) natts() int {
 	return len(r.obj.Columns)
 }
 
+// option is an option of a view, "" for none.
+func (r *rel) option(name string) string {
+	if r.kind != 'v' || r.obj == nil {
+		return ""
+	}
+	return r.obj.Options[name]
+}
+
+// options are those of a view as pg_class has them.
+func (r *rel) options() []string {
+	var out []string
+	for _, name := range []string{"check_option", "security_barrier", "security_invoker"} {
+		if v := r.option(name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
 // isView reports whether the relation has a defining query.
 func (r *rel) isView() bool { return r.kind == 'v' || r.kind == 'm' }
 

@@ -55,6 +55,8 @@ type Env interface {
 	Rows(id plan.ObjectID) float64
 	// LastValue is the value that a sequence gave last, and whether it gave any.
 	LastValue(o *catalog.Object) (int64, bool)
+	// Updatable says which columns of a view can be changed, nil if its rows cannot.
+	Updatable(o *catalog.Object) []bool
 	Started() time.Time
 	Now() time.Time
 	Sessions() []Session

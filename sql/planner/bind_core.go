@@ -61,6 +61,8 @@ type binder struct {
 	top *pg.SelectStmt
 	// rows, if not nil, takes the volatile queries of `(a, b) = (SELECT …)`.
 	rows *sharedRows
+	// mergeVerbs are the words of the actions of the MERGE being bound.
+	mergeVerbs []string
 	// mergeAction is what merge_action() stands for in a RETURNING clause.
 	mergeAction expr.Expr
 }

@@ -35,13 +35,12 @@ func (b *binder) target(r *pg.RangeVar, verb string) (*target, error) {
 	switch o.Kind {
 	case catalog.KindTable:
 	case catalog.KindView:
-		if viewVerbs[verb][0] == "" {
-			return nil, pgerror.New(pgerror.WrongObjectType, "cannot execute MERGE on relation \"%s\"", o.Name).
-				WithDetail("This operation is not supported for views.")
-		}
 		b.use(o)
 		if t.view, err = b.viewTargetOf(o, verb); err != nil {
 			return nil, err
+		}
+		if (verb == "insert into" || verb == "update") && !t.view.updatable() {
+			return nil, b.notUpdatable(o, verb, noUpdatableColumns)
 		}
 		t.object = t.view.table
 	case catalog.KindMaterializedView:

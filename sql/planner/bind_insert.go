@@ -50,7 +50,7 @@ func (b *binder) insert(s *pg.InsertStmt, outer *cteScope) (*Write, error) {
 		return nil, err
 	}
 	out := &Write{Kind: WriteInsert, Table: t.object, Rel: in.rel}
-	if out.ViewChecks, err = t.viewChecks(); err != nil {
+	if out.ViewChecks, err = b.viewChecks(t); err != nil {
 		return nil, err
 	}
 	if out.Row, err = in.row(); err != nil {
@@ -391,7 +391,9 @@ func (b *binder) onConflict(t *target, s *pg.OnConflictClause, ctes *cteScope) (
 		return nil, err
 	}
 	out.Input = get.ID
-	preds = t.preds(preds)
+	if t.view != nil { // its own conditions do not hide the row in conflict
+		preds = t.view.resolveAll(preds)
+	}
 	out.Rel, err = b.finishRel(updateRows(t, filter(get, preds...), sets, []int{2 * n}))
 	return out, err
 }

@@ -32,6 +32,7 @@ func (b *binder) merge(s *pg.MergeStmt, outer *cteScope) (*Write, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.mergeVerbs = mergeVerbs(s)
 	t, err := b.target(s.Relation, "merge into")
 	if err != nil {
 		return nil, err
@@ -52,8 +53,12 @@ func (b *binder) merge(s *pg.MergeStmt, outer *cteScope) (*Write, error) {
 		}
 		always[w.MatchKind] = w.Condition == nil
 	}
+	checks, err := b.viewChecks(t)
+	if err != nil {
+		return nil, err
+	}
 	g := &merger{binder: b, t: t, sel: sel, source: sel.scope.entries, n: len(t.object.Columns), m: plan.Arity(sel.rel),
-		write: &Write{Kind: WriteMerge, Table: t.object}}
+		write: &Write{Kind: WriteMerge, Table: t.object, ViewChecks: checks}}
 	shift(sel.scope.all, g.n+1)
 	sel.scope.all = append([]*entry{t.entry}, sel.scope.all...)
 	if err := g.join(s); err != nil {
@@ -66,6 +71,22 @@ func (b *binder) merge(s *pg.MergeStmt, outer *cteScope) (*Write, error) {
 	}
 	g.finish()
 	return g.write, g.returning(s.ReturningList)
+}
+
+// mergeVerbs are the words of the actions of MERGE, as errors of views have them.
+func mergeVerbs(s *pg.MergeStmt) []string {
+	var out []string
+	for _, n := range s.MergeWhenClauses {
+		switch n.GetMergeWhenClause().CommandType {
+		case pg.CmdType_CMD_INSERT:
+			out = append(out, "insert into")
+		case pg.CmdType_CMD_UPDATE:
+			out = append(out, "update")
+		case pg.CmdType_CMD_DELETE:
+			out = append(out, "delete from")
+		}
+	}
+	return out
 }
 
 // see makes the target, the source or both visible to expressions.
@@ -87,6 +108,7 @@ func (g *merger) join(s *pg.MergeStmt) error {
 	if err != nil {
 		return err
 	}
+	on = g.t.view.resolve(on)
 	targets, sources := false, false
 	for _, w := range s.MergeWhenClauses {
 		switch w.GetMergeWhenClause().MatchKind {
@@ -108,7 +130,7 @@ func (g *merger) join(s *pg.MergeStmt) error {
 	present := func(r plan.Rel) plan.Rel {
 		return extend(r, []expr.Expr{boolConst(true)}, []plan.Column{{Name: "present", Type: types.Bool, NotNull: true}})
 	}
-	g.rel = &plan.Join{Kind: kind, Left: present(GetOf(g.t.object)), Right: present(g.sel.rel), On: conjuncts([]expr.Expr{on})}
+	g.rel = &plan.Join{Kind: kind, Left: present(filter(GetOf(g.t.object), g.t.preds(nil)...)), Right: present(g.sel.rel), On: conjuncts([]expr.Expr{on})}
 	return nil
 }
 
@@ -127,7 +149,7 @@ func (g *merger) when(w *pg.MergeWhenClause) error {
 		if err != nil {
 			return err
 		}
-		conds = append(conds, c)
+		conds = append(conds, g.t.view.resolve(c))
 	}
 	action := int32(0)
 	switch w.CommandType {

@@ -38,7 +38,7 @@ func (b *binder) update(s *pg.UpdateStmt, outer *cteScope) (*Write, error) {
 	preds = t.preds(preds)
 	rows.exprs = t.view.resolveAll(rows.exprs)
 	out := &Write{Kind: WriteUpdate, Table: t.object, Joined: len(s.FromClause) > 0}
-	if out.ViewChecks, err = t.viewChecks(); err != nil {
+	if out.ViewChecks, err = b.viewChecks(t); err != nil {
 		return nil, err
 	}
 	in := changed(t, sel, preds, out.Joined)

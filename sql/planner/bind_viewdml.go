@@ -2,6 +2,7 @@ package planner
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -10,6 +11,8 @@ import (
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
+	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // INSERT, UPDATE and DELETE through a simple view change the table behind it: the
@@ -28,6 +31,10 @@ const excludedBase = 3 << 17
 type ViewCheck struct {
 	View string
 	Cond expr.Expr
+	// Rel, if Cond has subqueries, is the numbers of the rows of the transient relation
+	// Input, of new rows and their numbers, that do not satisfy it.
+	Rel   plan.Rel
+	Input plan.ObjectID
 }
 
 // viewTarget is what a simple view is over.
@@ -62,12 +69,7 @@ var viewVerbs = map[string][3]string{
 
 // viewTargetOf finds the table behind a view, or says why there is none.
 func (b *binder) viewTargetOf(o *catalog.Object, verb string) (*viewTarget, error) {
-	not := func(why string) error {
-		w := viewVerbs[verb]
-		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verb, o.Name).
-			WithDetail("%s", why).
-			WithHint("To enable %s the view, provide an INSTEAD OF %s trigger or an unconditional ON %s DO INSTEAD rule.", w[0], w[1], w[1])
-	}
+	not := func(why string) error { return b.notUpdatable(o, verb, why) }
 	q, err := parser.ParseQuery(o.Query)
 	if err != nil {
 		return nil, err
@@ -139,19 +141,55 @@ func (b *binder) viewTargetOf(o *catalog.Object, verb string) (*viewTarget, erro
 	t.preds = append(t.preds[:len(t.preds):len(t.preds)], preds...)
 	t.named = append(t.named, inner.named...)
 	for _, p := range preds {
-		t.named = append(t.named, ViewCheck{o.Name, p})
+		t.named = append(t.named, ViewCheck{View: o.Name, Cond: p})
 	}
 	t.addChecks(o, inner, preds)
 	return t, nil
 }
 
+const noUpdatableColumns = "Views that have no updatable columns are not automatically updatable."
+
+// updatable reports whether one of the view's columns is one of the table.
+func (t *viewTarget) updatable() bool {
+	return slices.ContainsFunc(t.exprs, func(e expr.Expr) bool { _, ok := e.(*expr.Column); return ok })
+}
+
+// notUpdatable is the error that a view cannot be changed.
+func (b *binder) notUpdatable(o *catalog.Object, verb, why string) error {
+	hint := "To enable %s the view, provide an INSTEAD OF %s trigger or an unconditional ON %[2]s DO INSTEAD rule."
+	if verb == "merge into" {
+		if verb = "update"; len(b.mergeVerbs) > 0 {
+			verb = b.mergeVerbs[0]
+		}
+		hint = "To enable %s the view using MERGE, provide an INSTEAD OF %s trigger."
+	}
+	w := viewVerbs[verb]
+	return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cannot %s view \"%s\"", verb, o.Name).WithDetail("%s", why).WithHint(hint, w[0], w[1])
+}
+
+// ViewColumns says which columns of a view can be changed, nil if its rows cannot.
+func ViewColumns(ctx *Context, o *catalog.Object) []bool {
+	t, err := newBinder(ctx, o.Query, 0).viewTargetOf(o, "update")
+	if err != nil {
+		return nil
+	}
+	out := make([]bool, len(t.exprs))
+	for i, e := range t.exprs {
+		_, out[i] = e.(*expr.Column)
+	}
+	return out
+}
+
 // NotUpdatable says why the rows of a view cannot be changed, "" if they can.
 func NotUpdatable(ctx *Context, o *catalog.Object) string {
-	_, err := newBinder(ctx, o.Query, 0).viewTargetOf(o, "update")
-	if err == nil {
-		return ""
+	t, err := newBinder(ctx, o.Query, 0).viewTargetOf(o, "update")
+	switch {
+	case err != nil:
+		return pgerror.As(err).Detail
+	case !t.updatable():
+		return noUpdatableColumns
 	}
-	return pgerror.As(err).Detail
+	return ""
 }
 
 // addChecks collects the conditions that new rows must meet: those of the view
@@ -164,7 +202,7 @@ func (t *viewTarget) addChecks(o *catalog.Object, inner *viewTarget, preds []exp
 	case "local":
 		t.checks = append([]ViewCheck(nil), inner.checks...)
 		for _, p := range preds {
-			t.checks = append(t.checks, ViewCheck{o.Name, p})
+			t.checks = append(t.checks, ViewCheck{View: o.Name, Cond: p})
 		}
 	}
 }
@@ -269,16 +307,28 @@ func (t *target) viewColumn(i int, pos int) (int, error) {
 }
 
 // viewChecks are the conditions on new rows.
-func (t *target) viewChecks() ([]ViewCheck, error) {
+func (b *binder) viewChecks(t *target) ([]ViewCheck, error) {
 	if t.view == nil {
 		return nil, nil
 	}
-	for _, c := range t.view.checks {
-		if hasSubquery(c.Cond) {
-			return nil, pgerror.Unsupported("WITH CHECK OPTION of a view with a subquery in its WHERE")
+	out := slices.Clone(t.view.checks)
+	for i := range out {
+		c := &out[i]
+		if !hasSubquery(c.Cond) {
+			continue
+		}
+		number := plan.Column{Name: "number", Type: types.Int8, NotNull: true}
+		get := b.transient("new", append(t.columns(), number))
+		fails, err := expr.NewBoolTest(c.Cond, expr.IsNotTrue, 0)
+		if err != nil {
+			return nil, err
+		}
+		c.Input = get.ID
+		if c.Rel, err = b.finishRel(project(filter(get, fails), []int{len(get.Cols) - 1})); err != nil {
+			return nil, err
 		}
 	}
-	return t.view.checks, nil
+	return out, nil
 }
 
 // preds are the conditions of the view on the rows that it shows.
