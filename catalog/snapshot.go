@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/streamdb/streamdb/sql/planner/plan"
@@ -249,7 +250,7 @@ func (s *Snapshot) remove(id plan.ObjectID) {
 func nameOf(o *Object) name {
 	n := name{space(o.Kind), o.Schema, o.Name}
 	if o.Function != nil {
-		n.name = o.Function.Signature(o.Name)
+		n.name = o.Function.Key(o.Name)
 	}
 	return n
 }
@@ -261,6 +262,15 @@ func (f *Function) Signature(name string) string {
 		ts[i] = types.Of(a.Type.OID).String()
 	}
 	return name + "(" + strings.Join(ts, ", ") + ")"
+}
+
+// Key is the name under which a snapshot has a function: types keep their numbers when
+// they are renamed.
+func (f *Function) Key(name string) string {
+	for _, a := range f.Args {
+		name += "," + strconv.FormatUint(uint64(a.Type.OID), 10)
+	}
+	return name
 }
 
 // Functions are the functions of a name in a schema, by id; nil if there are none.

@@ -201,7 +201,7 @@ func (s *Session) targetIn(d *ddlState, k catalog.Kind, n parser.Name, temp bool
 	if err := s.makeTemp(d); err != nil {
 		return "", nil, err
 	}
-	return s.tempSchema, d.cat.Get(k, s.tempSchema, n.Name), nil
+	return s.tempSchema, d.cat.Get(k, s.tempSchema, n.Name), freeTypeName(d.cat, k, s.tempSchema, n.Name)
 }
 
 // target decides the schema of a new object and whether the name is free.
@@ -232,7 +232,7 @@ func (s *Session) target(d *ddlState, k catalog.Kind, n parser.Name) (schema str
 	if len(n.Name) > 63 {
 		return "", nil, pgerror.New(pgerror.NameTooLong, "identifier \"%s\" is longer than 63 bytes", n.Name).At(n.Pos)
 	}
-	return schema, d.cat.Get(k, schema, n.Name), nil
+	return schema, d.cat.Get(k, schema, n.Name), freeTypeName(d.cat, k, schema, n.Name)
 }
 
 // taken handles a name that is in use: skip says that IF NOT EXISTS applies.

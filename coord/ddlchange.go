@@ -101,6 +101,9 @@ func (s *Session) drop(d *ddlState, n *parser.Drop, w pgwire.ResultWriter) error
 		if name.Name == defaultCluster && n.Kind == parser.ObjectCluster {
 			return pgerror.New(pgerror.DependentObjectsStillExist, "the default cluster cannot be dropped")
 		}
+		if err := s.undroppableType(d, n.Kind, name); err != nil {
+			return err
+		}
 		o, err := s.find(d, n.Kind, name)
 		if err == nil && n.Kind == parser.ObjectDomain && o.Def.Kind != 'd' {
 			return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", o.Name)
@@ -152,7 +155,15 @@ func (s *Session) describer(d *ddlState) func(*catalog.Object) string {
 	cat, path := d.cat, s.searchPath()
 	return func(o *catalog.Object) string {
 		if o.Function != nil {
-			return "function " + o.Function.Signature(parser.QuoteIdent(o.Name))
+			name := parser.QuoteIdent(o.Name)
+			for _, p := range path {
+				if f := cat.Get(catalog.KindFunction, p, o.Function.Key(o.Name)); f == o {
+					return "function " + o.Function.Signature(name)
+				} else if f != nil {
+					break
+				}
+			}
+			return "function " + o.Function.Signature(parser.QuoteIdent(o.Schema)+"."+name)
 		}
 		if o.Schema == "" || cat.Resolve(o.Kind, "", o.Name, path) == o {
 			return o.Kind.String() + " " + parser.QuoteIdent(o.Name)
@@ -433,12 +444,20 @@ func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 			continue
 		}
 		body, err := planner.RenameRelation(f.Function.Body, o.Schema, o.Name, c.Schema, c.Name)
+		if err == nil && o.RowType() != 0 {
+			body, err = planner.RenameType(body, true, o.Schema, o.Name, c.Schema, c.Name)
+		}
 		if err == nil && body != f.Function.Body {
 			nf, fn := *f, *f.Function
 			fn.Body = body
 			nf.Function = &fn
 			d.apply(catalog.Change{Put: &nf})
 		}
+	}
+	if o.RowType() != 0 { // its name is that of a type, too
+		return s.rewriteAll(d, users, func(text string, query bool) (string, error) {
+			return planner.RenameType(text, query, o.Schema, o.Name, c.Schema, c.Name)
+		})
 	}
 	if o.Kind == catalog.KindIndex && o.Index != nil {
 		return s.renameKey(d, o, c.Name)

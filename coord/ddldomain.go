@@ -288,6 +288,9 @@ func (s *Session) renameDomainConstraint(d *ddlState, n *pg.RenameStmt) error {
 func (s *Session) composite(d *ddlState, name parser.Name) (*catalog.Object, error) {
 	o, err := s.find(d, parser.ObjectType, name)
 	if err != nil {
+		if r := s.rowTypeOf(d, name); r != nil {
+			return nil, pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a composite type", r.Name)
+		}
 		if pgerror.As(err).Code == pgerror.UndefinedObject {
 			return nil, undefinedRelation(name.Schema, name.Name)
 		}

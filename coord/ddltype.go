@@ -97,8 +97,7 @@ func (s *Session) putType(d *ddlState, n parser.Name, def *types.Definition) err
 		return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists", n.Name)
 	}
 	if o := d.cat.Get(catalog.KindTable, schema, n.Name); o != nil && o.Relation() {
-		return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists", n.Name).
-			WithHint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.")
+		return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists", n.Name)
 	}
 	id, err := s.c.store.AllocateIDs(4)
 	if err != nil {
@@ -219,6 +218,9 @@ func (s *Session) createDomain(d *ddlState, p *prepared, n *pg.CreateDomainStmt)
 func (s *Session) changeType(d *ddlState, list []*pg.Node) (*catalog.Object, error) {
 	o, err := s.find(d, parser.ObjectType, nodeName(list))
 	if err != nil {
+		if r := s.rowTypeOf(d, nodeName(list)); r != nil {
+			return nil, pgerror.New(pgerror.WrongObjectType, "%s is a table's row type", r.RowType()).WithHint("Use ALTER TABLE instead.")
+		}
 		return nil, err
 	}
 	c, def := *o, *o.Def

@@ -13,6 +13,7 @@ import (
 	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
+	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -39,15 +40,19 @@ func (s *Session) createFunction(d *ddlState, p *prepared, n *pg.CreateFunctionS
 	if err := options(); err != nil {
 		return "", err
 	}
-	exists := d.cat.Get(catalog.KindFunction, schema, o.Function.Signature(o.Name))
+	exists := d.cat.Get(catalog.KindFunction, schema, o.Function.Key(o.Name))
 	if exists != nil {
 		if err := replaceableFunction(exists, o, n.Replace); err != nil {
 			return "", err
 		}
 	}
 	ctx := s.bindContext(nil)
-	if o.Function.Body, o.Function.Writes, err = planner.CheckFunction(ctx, withBody(o)); err != nil {
+	var deps []plan.ObjectID
+	if o.Function.Body, o.Function.Writes, deps, err = planner.CheckFunction(ctx, withBody(o)); err != nil {
 		return "", inBody(err, p.stmt.Text, o.Function.Source)
+	}
+	if n.SqlBody != nil { // a body in quotes is free to lose what it names
+		o.Deps = deps
 	}
 	o.SQL = functionSQL(o)
 	if exists == nil {

@@ -25,7 +25,7 @@ func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIn
 		case k.Column != "" && part < 0:
 			return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", k.Column)
 		case k.Column == "":
-			e, err := s.indexExpr(t, text, &k.Expr, "index expressions", types.Unknown)
+			e, err := s.indexExpr(x, t, text, &k.Expr, "index expressions", types.Unknown)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIn
 	if n.Where == nil {
 		return nil
 	}
-	e, err := s.indexExpr(t, text, n.Where, "index predicates", types.Unknown)
+	e, err := s.indexExpr(x, t, text, n.Where, "index predicates", types.Unknown)
 	if err == nil {
 		e, err = expr.CoerceToBool(e, "WHERE", 0)
 	}
@@ -79,11 +79,21 @@ func freeColumn(names []string, name string) string {
 	return free
 }
 
-// indexExpr binds an expression of an index.
-func (s *Session) indexExpr(t *catalog.Object, text string, e *parser.Expr, context string, typ types.Type) (expr.Expr, error) {
+// indexExpr binds an expression of an index x, which depends on the functions in it: they
+// are part of what is stored, but go with it.
+func (s *Session) indexExpr(x, t *catalog.Object, text string, e *parser.Expr, context string, typ types.Type) (expr.Expr, error) {
 	v, err := planner.BindExpr(s.bindContext(nil), text, e, t, context, typ)
 	if err != nil {
 		return nil, err
+	}
+	deps, err := planner.ExprDeps(s.bindContext(nil), e.SQL, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range deps {
+		if o := s.snapshot().ByID(id); o != nil && o.Function != nil && !slices.Contains(x.Deps, id) {
+			x.Deps = append(x.Deps, id)
+		}
 	}
 	if expr.VolatilityOf(v) != expr.Immutable {
 		return nil, pgerror.New(pgerror.InvalidObjectDefinition, "functions in %s must be marked IMMUTABLE", strings.TrimSuffix(context, "s"))

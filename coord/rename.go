@@ -137,7 +137,7 @@ func (s *Session) alterFunction(d *ddlState, p *prepared, st *pg.Node) (string, 
 	if c.Name == o.Name && c.Schema == o.Schema && st.GetRenameStmt() == nil {
 		return alterTag(kind), nil
 	}
-	if d.cat.Get(catalog.KindFunction, c.Schema, c.Function.Signature(c.Name)) != nil {
+	if d.cat.Get(catalog.KindFunction, c.Schema, c.Function.Key(c.Name)) != nil {
 		return "", pgerror.New(pgerror.DuplicateFunction, "function %s already exists in schema \"%s\"", signatureText(&c), c.Schema)
 	}
 	return alterTag(kind), s.functionRenamed(d, o, &c)

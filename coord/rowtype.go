@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/parser"
 	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -134,4 +135,43 @@ func (s *Session) reshapeValues(d *ddlState, o *catalog.Object, r *types.Reshape
 		}
 	}
 	return nil
+}
+
+// rowTypeOf is the relation whose rows have the type of a name, nil if there is none.
+func (s *Session) rowTypeOf(d *ddlState, n parser.Name) *catalog.Object {
+	if o := d.cat.Resolve(catalog.KindTable, n.Schema, n.Name, s.relationPath()); o != nil && o.RowType() != 0 {
+		return o
+	}
+	return nil
+}
+
+// undroppableType refuses to drop a type that goes with another object.
+func (s *Session) undroppableType(d *ddlState, kind parser.ObjectKind, n parser.Name) error {
+	if kind != parser.ObjectType && kind != parser.ObjectDomain || d.cat.Resolve(catalog.KindType, n.Schema, n.Name, s.relationPath()) != nil {
+		return nil
+	}
+	r := s.rowTypeOf(d, n)
+	builtin, ok := types.ByName(n.Name)
+	ok = ok && (n.Schema == "" || n.Schema == catalog.SchemaPgCatalog)
+	switch {
+	case r == nil && !ok:
+		return nil
+	case kind == parser.ObjectDomain:
+		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a domain", dottedName(n))
+	case ok:
+		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because it is required by the database system", builtin)
+	}
+	whole := s.describer(d)(r)
+	return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop type %s because %s requires it", r.RowType(), whole).
+		WithHint("You can drop %s instead.", whole)
+}
+
+// freeTypeName refuses the name of a relation that a type has: its rows will be of a
+// type of that name.
+func freeTypeName(cat *catalog.Snapshot, k catalog.Kind, schema, name string) error {
+	if (&catalog.Object{Kind: k}).RowType() == 0 || cat.Get(catalog.KindType, schema, name) == nil {
+		return nil
+	}
+	return pgerror.New(pgerror.DuplicateObject, "type \"%s\" already exists", name).
+		WithHint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.")
 }

@@ -574,6 +574,9 @@ func toJSON(pretty int) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		w := x.jsonWriter()
 		t := c.Args[0].Type()
+		if t.OID == types.OIDRecord { // which knows less than what it was made of
+			t = StripRelabel(c.Args[0]).Type()
+		}
 		return RowKernel(func(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 			v, row := a.row(0, i)
 			out.Extend(func(dst []byte) []byte { return w.append(dst, t, v, row, pretty > 0 && a.Bool(pretty, i)) })

@@ -644,34 +644,35 @@ func (f fromBinder) functionColumns(o *catalog.Object, rel plan.Rel, n int, fn *
 // CheckFunction binds the body of a function that is being made. It gives the
 // body with the names of its relations qualified, and reports whether its
 // statements change tables. A body of polymorphic types is bound when it is
-// called. Positions of errors are those in the body.
-func CheckFunction(ctx *Context, o *catalog.Object) (body string, writes bool, err error) {
+// called. Positions of errors are those in the body. deps are what it uses.
+func CheckFunction(ctx *Context, o *catalog.Object) (body string, writes bool, deps []plan.ObjectID, err error) {
 	f := o.Function
 	stmts, err := parser.Parse(f.Body)
 	if err != nil {
-		return "", false, err
+		return "", false, nil, err
 	}
 	if writes, err = writesTables(ctx, stmts); err != nil {
-		return "", false, err
+		return "", false, nil, err
 	}
 	c := *ctx
 	c.Session = nil
 	if writes || f.Procedure {
-		return f.Body, true, checkWriting(&c, o, stmts)
+		return f.Body, true, nil, checkWriting(&c, o, stmts)
 	}
 	q, err := lastQuery(f)
 	if err != nil || q.Stmt == nil {
-		return "", false, err
+		return "", false, nil, err
 	}
 	c.Stars = map[*pg.ResTarget][]string{}
 	if !slices.ContainsFunc(f.Args, func(a catalog.Argument) bool { return expr.IsPolymorphic(a.Type.OID) }) {
 		b := newBinder(&c, f.Body, q.Base)
 		b.checking = true
 		if _, err := b.functionBody(o, !f.Set); err != nil {
-			return "", false, err
+			return "", false, nil, err
 		}
+		deps = b.deps
 	}
 	c.Stars = nil
 	body, err = Qualify(&c, f.Body, &q)
-	return body, false, err
+	return body, false, deps, err
 }

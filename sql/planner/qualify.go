@@ -500,7 +500,13 @@ func (z *qualifier) typeName(n *pg.TypeName) {
 	}
 	b := binder{ctx: z.ctx}
 	for _, s := range b.searchPath() {
-		if o := z.ctx.Catalog.Get(catalog.KindType, s, name[0]); o != nil {
+		o := z.ctx.Catalog.Get(catalog.KindType, s, name[0])
+		if o == nil {
+			if o = z.ctx.Catalog.Get(catalog.KindTable, s, name[0]); o != nil && o.RowType() == 0 {
+				o = nil
+			}
+		}
+		if o != nil {
 			at := z.base + int(n.Location)
 			z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(s) + "."})
 			return
