@@ -287,7 +287,7 @@ type Function struct {
 	// Writes says that it is a procedure, or its statements change tables: they are
 	// run one after the other, and not part of the query that calls it.
 	Writes bool       `json:",omitempty"`
-	All    []Argument `json:",omitempty"` // of a procedure: input and output, in their order
+	All    []Argument `json:",omitempty"` // input and output, in their order
 }
 
 // Argument is an argument of a function, or a column of what it returns.

@@ -203,9 +203,7 @@ func (r *signatureReader) parameter(a *pg.FunctionParameter) error {
 		r.defaults = arg.Default != ""
 		f.Args = append(f.Args, arg)
 	}
-	if f.Procedure {
-		f.All = append(f.All, arg)
-	}
+	f.All = append(f.All, arg)
 	if output {
 		if arg.Name == "" {
 			arg.Name = fmt.Sprintf("column%d", len(f.Table)+1)

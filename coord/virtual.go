@@ -107,6 +107,17 @@ func (e *pgEnv) LastValue(o *catalog.Object) (int64, bool) {
 	return q.state.Last, q.state.Called
 }
 
+// ColumnUses are the columns that the query of a view names. A query that cannot be
+// bound any more names none.
+func (e *pgEnv) ColumnUses(o *catalog.Object) []pgcatalog.ColumnUse {
+	uses, _ := planner.ColumnUses(e.s.c.bindContext(e.Snapshot()), o.Query)
+	out := make([]pgcatalog.ColumnUse, len(uses))
+	for i, u := range uses {
+		out[i] = pgcatalog.ColumnUse(u)
+	}
+	return out
+}
+
 // Started is when the server began.
 func (e *pgEnv) Started() time.Time { return e.s.c.started }
 

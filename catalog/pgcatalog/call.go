@@ -470,50 +470,16 @@ func filepathCall(c *call) result {
 	return r
 }
 
-// The commands in the bit set of pg_relation_is_updatable.
-const updatableAll = 1<<2 | 1<<3 | 1<<4 // UPDATE, INSERT, DELETE
-
-// events are the commands that a relation admits.
-func (r *rel) events(e Env) int {
-	switch {
-	case r.table != nil || r.obj == nil:
-	case r.insertable():
-		return updatableAll
-	case r.kind == 'v' && !r.system():
-		cols := e.Updatable(r.obj)
-		if cols == nil {
-			return 0
-		}
-		if slices.Contains(cols, true) {
-			return updatableAll
-		}
-		return 1 << 4
-	}
-	return 0
-}
-
-// columnUpdatable reports whether a column of a relation, by its number, can be changed.
-func (r *rel) columnUpdatable(e Env, num int) bool {
-	if r.table != nil || r.obj == nil || num < 1 || num > len(r.obj.Columns) {
-		return false
-	}
-	if r.kind == 'v' && !r.system() {
-		cols := e.Updatable(r.obj)
-		return num <= len(cols) && cols[num-1]
-	}
-	return r.insertable()
-}
-
 func updatableCall(c *call) result {
 	if x := c.m.byOID[c.oid(0)]; x != nil {
-		return integer(int64(x.events(c.r.env)))
+		return integer(c.m.changes(c.r.env, x))
 	}
 	return integer(0)
 }
 
 func columnUpdatableCall(c *call) result {
 	x := c.m.byOID[c.oid(0)]
-	return boolean(x != nil && x.columnUpdatable(c.r.env, int(c.number(1))))
+	return boolean(x != nil && c.number(1) > 0 && c.m.columnChanges(c.r.env, x, c.number(1)))
 }
 
 func publishableCall(c *call) result {

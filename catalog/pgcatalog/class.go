@@ -14,7 +14,7 @@ func init() {
 		"pg_namespace":  {compute: namespaces},
 		"pg_class":      {compute: classes, patch: withTuples},
 		"pg_attribute":  {compute: attributes},
-		"pg_attrdef":    {compute: attrdefs},
+		"pg_attrdef":    {compute: attrdefs, pathed: true},
 		"pg_index":      {compute: indexes},
 		"pg_constraint": {compute: constraints},
 	})
@@ -201,8 +201,8 @@ func (a attr) hasDefault() bool {
 }
 
 // shortDefault is a default as it is shown: that of a serial column names its
-// sequence without the schema if that is public, and a string says its type.
-func (m *model) shortDefault(text string, t types.Type) string {
+// sequence as the search path finds it, and a string says its type.
+func (m *model) shortDefault(e Env, text string, t types.Type) string {
 	if strings.HasPrefix(text, "'") && strings.HasSuffix(text, "'") && !strings.Contains(strings.ReplaceAll(text[1:len(text)-1], "''", ""), "'") {
 		switch info := infoOf(t); {
 		case info.Category == 'N' || info.Category == 'B' || info.Kind == 'd':
@@ -212,10 +212,20 @@ func (m *model) shortDefault(text string, t types.Type) string {
 			return text + "::" + t.OID.Name()
 		}
 	}
-	if rest, ok := strings.CutPrefix(text, "nextval('public."); ok {
-		return "nextval('" + rest
+	rest, ok := strings.CutPrefix(text, "nextval('")
+	if !ok {
+		return text
 	}
-	return text
+	name, ok := strings.CutSuffix(rest, "'::regclass)")
+	if !ok {
+		return text
+	}
+	r := NewReader(e)
+	x, err := r.relation(strings.ReplaceAll(name, "''", "'"))
+	if err != nil {
+		return text
+	}
+	return "nextval('" + strings.ReplaceAll(r.relName(m, x), "'", "''") + "'::regclass)"
 }
 
 // owner is the object that the relation is of, or of whose table it is an index.
@@ -244,13 +254,13 @@ func (m *model) defaults() []attr {
 // attrdefOID is that of the i-th default value of all.
 func attrdefOID(i int) uint32 { return 1<<30 + uint32(i) }
 
-func attrdefs(m *model, _ Env, f *filler) {
+func attrdefs(m *model, e Env, f *filler) {
 	ds := m.defaults()
 	f.n = len(ds)
 	f.oid("oid", func(i int) uint32 { return attrdefOID(i) })
 	f.oid("adrelid", func(i int) uint32 { return ds[i].rel.oid })
 	f.int("adnum", func(i int) int64 { return int64(ds[i].num) })
-	f.text("adbin", func(i int) string { return m.shortDefault(ds[i].col.Default, ds[i].col.Type) + ds[i].col.Generated })
+	f.text("adbin", func(i int) string { return m.shortDefault(e, ds[i].col.Default, ds[i].col.Type) + ds[i].col.Generated })
 }
 
 // indexRels are the rows of pg_class that are indexes.

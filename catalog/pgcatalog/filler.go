@@ -119,6 +119,8 @@ func appendValue(b *columnar.Builder, v any) {
 		b.Bool(v)
 	case int:
 		appendInt(b, int64(v))
+	case int64:
+		appendInt(b, v)
 	case uint32:
 		b.Int64(int64(v))
 	case float64:

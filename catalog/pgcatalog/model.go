@@ -154,13 +154,16 @@ type model struct {
 	comments   []description
 	commentsOn map[uint32][]description // by OID, without those on columns
 
+	// What sessions have told of views: their updatable columns, and those that they use.
+	updatable, uses sync.Map
+
 	mu     sync.Mutex
 	cached map[cacheKey]*cacheEntry
 }
 
 type cacheKey struct {
-	rel            *relation
-	database, user string
+	rel                  *relation
+	database, user, path string
 }
 
 type cacheEntry struct {
@@ -203,7 +206,7 @@ func newModel(s *catalog.Snapshot) *model {
 		if r.sys = relationByOID(o.OID); r.sys != nil && o.Kind == catalog.KindVirtual {
 			r.rowType, r.arrayType = r.sys.rowType, r.sys.arrayType
 		}
-		if r.rowType == 0 {
+		if r.rowType == 0 && r.kind != 'S' {
 			r.rowType = uint32(types.RowOf(o.OID))
 			r.arrayType = r.rowType + 1
 		}
@@ -302,6 +305,9 @@ func (m *model) read(r *relation, e Env) *columnar.Batch {
 		return f.batch()
 	}
 	k := cacheKey{rel: r}
+	if r.pathed {
+		k.path = strings.Join(e.SearchPath(), "\x00")
+	}
 	if r.personal {
 		k.database, k.user = e.Database(), e.User()
 	}

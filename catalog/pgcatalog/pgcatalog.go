@@ -55,13 +55,21 @@ type Env interface {
 	Rows(id plan.ObjectID) float64
 	// LastValue is the value that a sequence gave last, and whether it gave any.
 	LastValue(o *catalog.Object) (int64, bool)
-	// Updatable says which columns of a view can be changed, nil if its rows cannot.
+	// Updatable says which columns of a view can be changed, nil if its rows cannot;
+	// ColumnUses are the columns that its query names. They depend on the snapshot alone.
 	Updatable(o *catalog.Object) []bool
+	ColumnUses(o *catalog.Object) []ColumnUse
 	Started() time.Time
 	Now() time.Time
 	Sessions() []Session
 	Prepared() []Prepared
 	Cursors() []Cursor
+}
+
+// ColumnUse is a column of a relation that a query names, by its index.
+type ColumnUse struct {
+	Relation plan.ObjectID
+	Column   int
 }
 
 // Table is one system relation.

@@ -32,9 +32,9 @@ func (e *testEnv) Settings() []Setting {
 func (e *testEnv) Rows(id plan.ObjectID) float64           { return float64(id) * 10 }
 func (e *testEnv) LastValue(*catalog.Object) (int64, bool) { return 0, false }
 func (e *testEnv) Updatable(*catalog.Object) []bool        { return nil }
-
-func (e *testEnv) Started() time.Time { return pgEpoch }
-func (e *testEnv) Now() time.Time     { return pgEpoch.Add(time.Hour) }
+func (e *testEnv) ColumnUses(*catalog.Object) []ColumnUse  { return nil }
+func (e *testEnv) Started() time.Time                      { return pgEpoch }
+func (e *testEnv) Now() time.Time                          { return pgEpoch.Add(time.Hour) }
 func (e *testEnv) Sessions() []Session {
 	return []Session{{PID: 7, User: "app", Application: "x", RemoteAddr: "10.0.0.1:99", Started: pgEpoch, QueryStarted: pgEpoch, State: "active", Query: "q"}}
 }

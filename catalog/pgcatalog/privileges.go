@@ -1,17 +1,16 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/streamdb/streamdb/catalog"
-	"github.com/streamdb/streamdb/sql/types"
 )
 
-// The views of information_schema about roles, privileges and routines. There
-// is one role, which owns all and may do with it what the kind of object allows.
+// The views of information_schema about roles and privileges. There is one role,
+// which owns all and may do with it what the kind of object allows.
 
 func init() {
-	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
 	define(map[string]definition{
 		".enabled_roles":       personal(func(_ *model, e Env, f *filler) { f.rows(row{"role_name": e.User()}) }),
 		".table_privileges":    personal(tablePrivileges),
@@ -20,8 +19,10 @@ func init() {
 		".role_column_grants":  personal(columnPrivileges),
 		".routine_privileges":  personal(routinePrivileges),
 		".role_routine_grants": personal(routinePrivileges),
-		".routines":            personal(routines),
-		".parameters":          personal(parameters),
+		".usage_privileges":    personal(usagePrivileges),
+		".role_usage_grants":   personal(usagePrivileges),
+		".udt_privileges":      personal(typePrivileges),
+		".role_udt_grants":     personal(typePrivileges),
 	})
 }
 
@@ -31,6 +32,9 @@ var (
 	readRights   = []string{"SELECT"}
 )
 
+// readOnly says of a relation that nothing can ever be written to it.
+func (r *rel) readOnly() bool { return r.system() || r.kind == 'm' }
+
 func tablePrivileges(m *model, e Env, f *filler) {
 	type grant struct {
 		rel   *rel
@@ -39,7 +43,7 @@ func tablePrivileges(m *model, e Env, f *filler) {
 	var gs []grant
 	for _, r := range m.ofKind("rvm") {
 		rights := readRights
-		if r.insertable() {
+		if !r.readOnly() {
 			rights = tableRights
 		}
 		for _, x := range rights {
@@ -64,7 +68,7 @@ func columnPrivileges(m *model, e Env, f *filler) {
 	var gs []grant
 	for _, a := range m.tableAttrs() {
 		rights := readRights
-		if a.rel.insertable() {
+		if !a.rel.readOnly() {
 			rights = columnRights
 		}
 		for _, x := range rights {
@@ -84,107 +88,64 @@ func columnPrivileges(m *model, e Env, f *filler) {
 // specific is the name that tells overloads apart.
 func (p *proc) specific() string { return p.name + "_" + strconv.Itoa(int(p.oid)) }
 
+// shared fills who has a right to each of n objects: the owner, who may grant it, and
+// everyone. It gives the object of a row.
+func (f *filler) shared(e Env, n int) func(i int) int {
+	f.n = 2 * n
+	f.all(e.User(), "grantor")
+	f.text("grantee", func(i int) string {
+		if i < n {
+			return e.User()
+		}
+		return "PUBLIC"
+	})
+	f.text("is_grantable", func(i int) string { return yesNo(i < n) })
+	return func(i int) int { return i % n }
+}
+
 func routinePrivileges(m *model, e Env, f *filler) {
 	ps := m.allProcs()
-	f.n = len(ps)
-	f.all(e.User(), "grantor", "grantee")
+	of := f.shared(e, len(ps))
 	f.all(e.Database(), "specific_catalog", "routine_catalog")
-	f.text("specific_schema", func(i int) string { return ps[i].schema() })
+	f.text("specific_schema", func(i int) string { return ps[of(i)].schema() })
 	f.same("routine_schema", "specific_schema")
-	f.text("specific_name", func(i int) string { return ps[i].specific() })
-	f.text("routine_name", func(i int) string { return ps[i].name })
+	f.text("specific_name", func(i int) string { return ps[of(i)].specific() })
+	f.text("routine_name", func(i int) string { return ps[of(i)].name })
 	f.all("EXECUTE", "privilege_type")
-	f.all("YES", "is_grantable")
 }
 
-func (p *proc) returns() types.Type { return types.Of(types.OID(p.ret)) }
-
-func routines(m *model, e Env, f *filler) {
-	ps := m.allProcs()
-	f.n = len(ps)
-	f.all(e.Database(), "specific_catalog", "routine_catalog", "type_udt_catalog")
-	f.text("specific_schema", func(i int) string { return ps[i].schema() })
-	f.same("routine_schema", "specific_schema")
-	f.some("type_udt_schema", func(i int) string {
-		if ps[i].kind == 'p' {
-			return ""
-		}
-		return typeSchema(ps[i].returns())
-	})
-	f.text("specific_name", func(i int) string { return ps[i].specific() })
-	f.text("routine_name", func(i int) string { return ps[i].name })
-	f.some("routine_type", func(i int) string {
-		return map[byte]string{'f': "FUNCTION", 'p': "PROCEDURE"}[ps[i].kind]
-	})
-	result := func(f func(types.Type) string) func(i int) string { // a procedure has none
-		return func(i int) string {
-			if ps[i].kind == 'p' {
-				return ""
-			}
-			return f(ps[i].returns())
-		}
+// usagePrivileges are the rights to use domains and collations. PostgreSQL lists sequences
+// only after GRANT.
+func usagePrivileges(m *model, e Env, f *filler) {
+	type grant struct {
+		schema, name, kind, to string
+		own                    bool
 	}
-	f.some("data_type", result(dataTypeName))
-	f.some("type_udt_name", result(func(t types.Type) string { return infoOf(t).Name }))
-	f.all("0", "dtd_identifier")
-	f.text("routine_body", func(i int) string {
-		if ps[i].lang == langSQL {
-			return "SQL"
-		}
-		return "EXTERNAL"
-	})
-	f.text("routine_definition", func(i int) string { return ps[i].src })
-	f.text("external_language", func(i int) string {
-		if ps[i].lang == langSQL {
-			return "SQL"
-		}
-		return "INTERNAL"
-	})
-	f.all("GENERAL", "parameter_style")
-	f.text("is_deterministic", func(i int) string { return yesNo(ps[i].volatile == 'i') })
-	f.all("MODIFIES", "sql_data_access")
-	f.some("is_null_call", func(i int) string {
-		if ps[i].kind == 'f' {
-			return yesNo(ps[i].strict)
-		}
-		return ""
-	})
-	f.all("YES", "schema_level_routine")
-	f.all(0, "max_dynamic_result_sets")
-	f.all("INVOKER", "security_type")
-	f.all("NO", "as_locator", "is_udt_dependent")
+	var gs []grant
+	cs := factsOf("pg_collation")
+	for i := range cs.rows {
+		gs = append(gs, grant{catalog.SchemaPgCatalog, cs.get(i, "collname"), "COLLATION", "PUBLIC", false})
+	}
+	for _, d := range m.domains() {
+		gs = append(gs, grant{d.Schema, d.Name, "DOMAIN", "PUBLIC", false}, grant{d.Schema, d.Name, "DOMAIN", e.User(), true})
+	}
+	f.n = len(gs)
+	f.all(e.User(), "grantor")
+	f.text("grantee", func(i int) string { return gs[i].to })
+	f.all(e.Database(), "object_catalog")
+	f.text("object_schema", func(i int) string { return gs[i].schema })
+	f.text("object_name", func(i int) string { return gs[i].name })
+	f.text("object_type", func(i int) string { return gs[i].kind })
+	f.all("USAGE", "privilege_type")
+	f.text("is_grantable", func(i int) string { return yesNo(gs[i].own) })
 }
 
-func parameters(_ *model, e Env, f *filler) {
-	type param struct {
-		p   *proc
-		num int
-		arg argument
-	}
-	var xs []param
-	for _, p := range procs().list {
-		for i, a := range p.arguments() {
-			xs = append(xs, param{p, i + 1, a})
-		}
-	}
-	f.n = len(xs)
-	f.all(e.Database(), "specific_catalog", "udt_catalog")
-	f.text("specific_schema", func(i int) string { return xs[i].p.schema() })
-	f.all(catalog.SchemaPgCatalog, "udt_schema")
-	f.text("specific_name", func(i int) string { return xs[i].p.specific() })
-	f.int("ordinal_position", func(i int) int64 { return int64(xs[i].num) })
-	f.text("parameter_mode", func(i int) string {
-		switch xs[i].arg.mode {
-		case 'o', 't':
-			return "OUT"
-		case 'b':
-			return "INOUT"
-		}
-		return "IN"
-	})
-	f.all("NO", "is_result", "as_locator")
-	f.some("parameter_name", func(i int) string { return xs[i].arg.name })
-	f.text("data_type", func(i int) string { return dataTypeName(xs[i].arg.typ) })
-	f.text("udt_name", func(i int) string { return infoOf(xs[i].arg.typ).Name })
-	f.text("dtd_identifier", func(i int) string { return strconv.Itoa(xs[i].num) })
+// typePrivileges are the rights to use row types.
+func typePrivileges(m *model, e Env, f *filler) {
+	rs := slices.DeleteFunc(slices.Clone(m.rels), func(r *rel) bool { return r.rowType == 0 })
+	of := f.shared(e, len(rs))
+	f.all(e.Database(), "udt_catalog")
+	f.text("udt_schema", func(i int) string { return rs[of(i)].schema })
+	f.text("udt_name", func(i int) string { return rs[of(i)].name })
+	f.all("TYPE USAGE", "privilege_type")
 }

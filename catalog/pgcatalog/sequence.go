@@ -3,22 +3,18 @@ package pgcatalog
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// What the system catalogs show of sequences, of foreign keys in
-// information_schema, and of functions that users have made.
+// What the system catalogs show of sequences, and of functions that users have made.
 
 func init() {
-	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
 	define(map[string]definition{
-		"pg_sequence":              {compute: sequences},
-		"pg_sequences":             {compute: sequenceViews, live: true},
-		".sequences":               personal(infoSequences),
-		".referential_constraints": personal(referentialConstraints),
+		"pg_sequence":  {compute: sequences},
+		"pg_sequences": {compute: sequenceViews, live: true},
+		".sequences":   personal(infoSequences),
 	})
 }
 
@@ -82,40 +78,6 @@ func infoSequences(m *model, e Env, f *filler) {
 	f.text("cycle_option", func(i int) string { return yesNo(def(i).Cycle) })
 }
 
-func referentialConstraints(m *model, e Env, f *filler) {
-	var cs []constraintRow
-	for _, c := range m.constraints() {
-		if c.kind == 'f' {
-			cs = append(cs, c)
-		}
-	}
-	f.n = len(cs)
-	f.all(e.Database(), "constraint_catalog", "unique_constraint_catalog")
-	f.text("constraint_schema", func(i int) string { return cs[i].table.schema })
-	f.text("constraint_name", func(i int) string { return cs[i].name })
-	f.text("unique_constraint_schema", func(i int) string { return cs[i].ref.schema })
-	f.some("unique_constraint_name", func(i int) string {
-		if cs[i].index == nil {
-			return ""
-		}
-		return cs[i].index.name
-	})
-	f.text("match_option", func(i int) string {
-		if cs[i].foreign.MatchFull {
-			return "FULL"
-		}
-		return "NONE"
-	})
-	rule := func(action string) string {
-		if action == "" {
-			return "NO ACTION"
-		}
-		return strings.ToUpper(action)
-	}
-	f.text("update_rule", func(i int) string { return rule(cs[i].foreign.OnUpdate) })
-	f.text("delete_rule", func(i int) string { return rule(cs[i].foreign.OnDelete) })
-}
-
 // serialCall is pg_get_serial_sequence: the sequence that a column owns.
 func serialCall(c *call) result {
 	x, err := c.r.relation(c.args[0])
@@ -154,41 +116,27 @@ func userProc(o *catalog.Object) *proc {
 	if fn.Set {
 		p.rows = 1000
 	}
-	named := false
 	for _, a := range fn.Args {
 		p.args = append(p.args, uint32(a.Type.OID))
-		p.names = append(p.names, a.Name)
-		named = named || a.Name != ""
 		if a.Default != "" {
 			p.defaults = append(p.defaults, a.Default)
 		}
 	}
-	all := fn.All
 	if fn.Procedure {
 		p.kind = 'p'
-	} else if fn.Table != nil {
-		for _, a := range fn.Args {
-			if a.Mode != 'b' {
-				all = append(all, a)
-			}
-		}
-		all = append(all, fn.Table...)
 	}
-	if fn.Table == nil && !variadicLast(fn) {
-		if !named {
-			p.names = nil
-		}
-		return p
-	}
-	if fn.Table == nil {
-		all = fn.Args
-		if p.variadic = uint32(all[len(all)-1].Type.OID.Elem()); p.variadic == 0 {
+	if variadicLast(fn) {
+		if p.variadic = uint32(fn.Args[len(fn.Args)-1].Type.OID.Elem()); p.variadic == 0 {
 			p.variadic = uint32(types.OIDAnyElement) // VARIADIC anyarray
 		}
 	}
-	p.names, named = nil, false
+	all := parameterList(fn)
+	special := slices.ContainsFunc(all, func(a catalog.Argument) bool { return a.Mode != 'i' })
+	named := false
 	for _, a := range all {
-		p.all, p.modes = append(p.all, uint32(a.Type.OID)), p.modes+string(a.Mode)
+		if special {
+			p.all, p.modes = append(p.all, uint32(a.Type.OID)), p.modes+string(a.Mode)
+		}
 		p.names = append(p.names, a.Name)
 		named = named || a.Name != ""
 	}
@@ -196,6 +144,26 @@ func userProc(o *catalog.Object) *proc {
 		p.names = nil
 	}
 	return p
+}
+
+// parameterList lists all parameters of a function, with those that are results.
+func parameterList(fn *catalog.Function) []catalog.Argument {
+	all := fn.All
+	if all == nil { // it has but inputs, or is from when the order was not kept
+		all = slices.Clone(fn.Args)
+		for _, a := range fn.Table {
+			if a.Mode != 'b' && a.Mode != 't' {
+				all = append(all, a)
+			}
+		}
+	}
+	all = slices.Clip(all)
+	for _, a := range fn.Table {
+		if a.Mode == 't' && !slices.ContainsFunc(fn.All, func(b catalog.Argument) bool { return b.Mode == 't' }) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // variadicLast reports whether the last argument of a function takes several.

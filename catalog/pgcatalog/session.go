@@ -13,7 +13,6 @@ import (
 )
 
 func init() {
-	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
 	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
 	define(map[string]definition{
 		"pg_database":            personal(databases),

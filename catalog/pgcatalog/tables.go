@@ -16,8 +16,9 @@ type definition struct {
 	// patch replaces columns of the kept content at each read.
 	patch func(m *model, e Env, b *columnar.Batch) *columnar.Batch
 	// live says that the content is computed at each read; personal that it
-	// depends on the names of the database and the user.
-	live, personal bool
+	// depends on the names of the database and the user, pathed that it depends on
+	// the search path.
+	live, personal, pathed bool
 }
 
 // definitions are those of the relations of pg_catalog by name, and of

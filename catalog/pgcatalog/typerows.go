@@ -11,8 +11,7 @@ import (
 
 func init() {
 	define(map[string]definition{
-		"pg_type": {compute: pgTypes}, "pg_enum": {compute: pgEnums}, "pg_range": {compute: pgRanges}, ".domains": {compute: infoDomains},
-		".domain_constraints": {compute: infoDomainConstraints, personal: true},
+		"pg_type": {compute: pgTypes}, "pg_enum": {compute: pgEnums}, "pg_range": {compute: pgRanges},
 	})
 }
 
@@ -114,38 +113,6 @@ func pgRanges(m *model, _ Env, f *filler) {
 	f.oid("rngmultitypid", func(i int) uint32 { return uint32(rs[i].Multirange) })
 	f.oid("rngcanonical", func(i int) uint32 { return supportProc(rs[i].Name + "_canonical") })
 	f.oid("rngsubdiff", func(i int) uint32 { return supportProc(rs[i].Name + "_subdiff") })
-}
-
-// infoDomainConstraints is information_schema.domain_constraints.
-func infoDomainConstraints(m *model, e Env, f *filler) {
-	cs := m.domainConstraints()
-	f.n = len(cs)
-	f.all(e.Database(), "constraint_catalog", "domain_catalog")
-	f.text("constraint_schema", func(i int) string { return cs[i].domain.Schema })
-	f.text("constraint_name", func(i int) string { return cs[i].name })
-	f.same("domain_schema", "constraint_schema")
-	f.text("domain_name", func(i int) string { return cs[i].domain.Name })
-	f.all("NO", "is_deferrable", "initially_deferred")
-}
-
-// infoDomains is information_schema.domains.
-func infoDomains(m *model, e Env, f *filler) {
-	var ds []*catalog.Object
-	for _, o := range m.userTypes() {
-		if o.Def.Kind == 'd' {
-			ds = append(ds, o)
-		}
-	}
-	f.n = len(ds)
-	base := func(i int) types.Type { return ds[i].Def.Base.Storage() }
-	f.all(e.Database(), "domain_catalog", "udt_catalog")
-	f.text("domain_schema", func(i int) string { return ds[i].Schema })
-	f.text("domain_name", func(i int) string { return ds[i].Name })
-	f.dataType(base)
-	f.some("domain_default", func(i int) string { return ds[i].Def.Default })
-	f.text("udt_schema", func(i int) string { return typeSchema(base(i)) })
-	f.text("udt_name", func(i int) string { return infoOf(base(i)).Name })
-	f.all("1", "dtd_identifier")
 }
 
 func pgTypes(m *model, _ Env, f *filler) {

@@ -10,7 +10,6 @@ import (
 
 func init() {
 	cached := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f} }
-	personal := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, personal: true} }
 	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
 	define(map[string]definition{
 		"pg_description": cached(descriptions),
@@ -141,8 +140,10 @@ func (m *model) depends() []depend {
 			}
 			continue
 		}
-		add(oidPgType, r.arrayType, oidPgType, r.rowType, 0, 'i')
-		add(oidPgType, r.rowType, oidPgClass, r.oid, 0, 'i')
+		if r.rowType != 0 {
+			add(oidPgType, r.arrayType, oidPgType, r.rowType, 0, 'i')
+			add(oidPgType, r.rowType, oidPgClass, r.oid, 0, 'i')
+		}
 		add(oidPgClass, r.oid, oidPgNamespace, r.nsp, 0, 'n')
 		if d := r.obj.Sequence; d != nil && d.Table != 0 && m.byID[d.Table] != nil {
 			t := m.byID[d.Table]

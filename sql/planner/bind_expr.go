@@ -242,8 +242,8 @@ func unknownConst(s string, pos int) *expr.Const {
 	return &expr.Const{Val: b.Build(), Typ: types.Unknown, Pos: pos}
 }
 
-func oidConst(v int64) *expr.Const {
-	return &expr.Const{Val: columnar.FromSlice([]int64{v}, nil), Typ: types.Oid}
+func oidConst(v int64, typ types.Type) *expr.Const {
+	return &expr.Const{Val: columnar.FromSlice([]int64{v}, nil), Typ: typ}
 }
 
 // boolExpr binds AND, OR, NOT.

@@ -318,22 +318,22 @@ func (b *binder) systemColumn(e *entry, name string) expr.Expr {
 	if e.object == nil {
 		return nil
 	}
-	value, att := int64(0), int16(0)
+	value, att, typ := int64(0), int16(0), types.Oid
 	switch name {
 	case "xmin":
-		att = -2
+		att, typ = -2, types.Of(types.OIDXid)
 	case "cmin":
-		att = -3
+		att, typ = -3, types.Of(types.OIDCid)
 	case "xmax":
-		att = -4
+		att, typ = -4, types.Of(types.OIDXid)
 	case "cmax":
-		att = -5
+		att, typ = -5, types.Of(types.OIDCid)
 	case "tableoid":
 		att, value = -6, int64(e.object.OID)
 	default:
 		return nil
 	}
-	x := oidConst(value)
+	x := oidConst(value, typ)
 	b.refs[x] = columnUse{table: e.name, name: name, tableOID: e.object.OID, attNum: att}
 	return x
 }

@@ -70,6 +70,26 @@ func UsesColumn(ctx *Context, query string, table plan.ObjectID, column int) (bo
 	return slices.ContainsFunc(t.uses, func(u columnTraceUse) bool { return u.table == table && u.column == column }), nil
 }
 
+// ColumnUse is a column of a relation, by its index.
+type ColumnUse struct {
+	Relation plan.ObjectID
+	Column   int
+}
+
+// ColumnUses are the columns of relations that a stored query names itself, not through
+// its views; one may be there more than once.
+func ColumnUses(ctx *Context, query string) ([]ColumnUse, error) {
+	t, _, err := trace(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ColumnUse, len(t.uses))
+	for i, u := range t.uses {
+		out[i] = ColumnUse{u.table, u.column}
+	}
+	return out, nil
+}
+
 // RenameColumn gives the text of a stored query after a column of table old was
 // renamed; ctx has the catalog after it. The query keeps its meaning and the
 // names of its results. Where the name is used in another way than by itself
