@@ -18,105 +18,13 @@ import (
 	"github.com/streamdb/streamdb/sql/types"
 )
 
-// copyOptions are the options of COPY (PostgreSQL manual, COPY).
-type copyOptions struct {
-	format     string // text, csv, binary
-	delimiter  byte
-	null       string
-	header     bool
-	quote      byte
-	escape     byte
-	forceQuote map[string]bool // columns; "*" for all
-	forceNull  map[string]bool
-	forceNN    map[string]bool
-}
-
-func parseCopyOptions(opts []parser.Option) (*copyOptions, error) {
-	o := &copyOptions{format: "text", quote: '"'}
-	given := map[string]bool{}
-	text := func(x parser.Option) string { return x.Value.Text }
-	single := func(x parser.Option) (byte, error) {
-		if len(x.Value.Text) != 1 {
-			return 0, pgerror.New(pgerror.FeatureNotSupported, "COPY %s must be a single one-byte character", x.Name)
-		}
-		return x.Value.Text[0], nil
-	}
-	list := func(x parser.Option) map[string]bool {
-		m := map[string]bool{}
-		if x.Value.Kind != parser.ValueList {
-			m[x.Value.Text] = true
-		}
-		for _, v := range x.Value.List {
-			m[v.Text] = true
-		}
-		return m
-	}
-	for _, x := range opts {
-		if x.Name == "format" {
-			o.format = strings.ToLower(text(x))
-		}
-	}
-	switch o.format {
-	case "text":
-		o.delimiter, o.null = '\t', `\N`
-	case "csv":
-		o.delimiter = ','
-	case "binary":
-	default:
-		return nil, pgerror.New(pgerror.InvalidParameterValue, "COPY format \"%s\" not recognized", o.format)
-	}
-	for _, x := range opts {
-		if given[x.Name] {
-			return nil, pgerror.New(pgerror.SyntaxError, "conflicting or redundant options").At(x.Pos)
-		}
-		given[x.Name] = true
-		var err error
-		switch x.Name {
-		case "format", "freeze":
-		case "delimiter":
-			o.delimiter, err = single(x)
-		case "null":
-			o.null = text(x)
-		case "header":
-			b, ok := parseBoolSetting(text(x))
-			o.header = x.Value.Kind == parser.ValueNone || ok && b || strings.EqualFold(text(x), "match")
-		case "quote":
-			o.quote, err = single(x)
-		case "escape":
-			o.escape, err = single(x)
-		case "force_quote":
-			o.forceQuote = list(x)
-		case "force_not_null":
-			o.forceNN = list(x)
-		case "force_null":
-			o.forceNull = list(x)
-		case "encoding":
-			if e := strings.ToUpper(strings.ReplaceAll(text(x), "-", "")); e != "UTF8" && e != "SQL_ASCII" {
-				err = pgerror.Unsupported("COPY encoding " + text(x))
-			}
-		default:
-			err = pgerror.New(pgerror.SyntaxError, "option \"%s\" not recognized", x.Name).At(x.Pos)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if o.escape == 0 {
-		o.escape = o.quote
-	}
-	if o.format == "csv" && o.delimiter == o.quote {
-		return nil, pgerror.New(pgerror.InvalidParameterValue, "COPY delimiter and quote must be different")
-	}
-	return o, nil
-}
-
 // execCopy runs COPY.
 func (s *Session) execCopy(ctx context.Context, p *prepared, n *parser.Copy, w pgwire.ResultWriter) (string, error) {
 	if n.File != "" || n.Program {
 		return "", pgerror.New(pgerror.InsufficientPrivilege, "COPY from or to a file or program on the server is not allowed").
 			WithHint("Use COPY FROM STDIN or COPY TO STDOUT, or psql's \\copy.")
 	}
-	o, err := parseCopyOptions(n.Options)
+	o, err := parseCopyOptions(n.Options, n.From)
 	if err != nil {
 		return "", err
 	}
@@ -161,6 +69,9 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 		return "", err
 	}
 	cols, err := copyColumns(t, n.Columns)
+	if err == nil {
+		err = o.forced(columnNamesOf(t, cols), t)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -181,19 +92,19 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 			return "", err
 		}
 	}
+	in := &copyReader{s: s, t: t, cols: cols, o: o, opts: s.TextOptions()}
+	if err := in.start(p, n.Where); err != nil {
+		return "", err
+	}
+	run, policy, err := s.copyRun(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	defer run.close()
 	rd, err := w.CopyIn(o.format == "binary", len(cols))
 	if err != nil {
 		return "", err
 	}
-	in := &copyReader{s: s, t: t, cols: cols, o: o, opts: s.TextOptions()}
-	if err := in.start(p, n.Where); err != nil {
-		return "", drain(rd, err)
-	}
-	run, policy, err := s.copyRun(ctx, t)
-	if err != nil {
-		return "", drain(rd, err)
-	}
-	defer run.close()
 	total := 0
 	bytes := 0
 	flush := func() error {
@@ -212,13 +123,26 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 		return run.insert(t, b)
 	}
 	rows := newCopyRows(rd, o)
+	skipped := 0
 	for {
 		fields, err := rows.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err != nil && rows.text != nil {
+			err = in.where(rows, -1, rows.text, err)
+		}
+		if err == nil && rows.head {
+			rows.head = false
+			if err = in.matchHeader(fields, rows); err == nil {
+				continue
+			}
+		}
 		if err == nil {
-			err = in.row(fields, rows)
+			var bad bool
+			if bad, err = in.row(fields, rows); bad {
+				skipped++
+			}
 		}
 		if err == nil && in.n >= 1<<15 {
 			err = flush()
@@ -233,7 +157,23 @@ func (s *Session) copyFrom(ctx context.Context, p *prepared, n *parser.Copy, o *
 	if err := run.references(); err != nil {
 		return "", err
 	}
+	if skipped > 0 {
+		verb := "rows were"
+		if skipped == 1 {
+			verb = "row was"
+		}
+		w.Notice(&pgerror.Error{Severity: "NOTICE", Code: pgerror.SuccessfulCompletion, Message: fmt.Sprintf("%d %s skipped due to data type incompatibility", skipped, verb)})
+	}
 	return fmt.Sprintf("COPY %d", total), nil
+}
+
+// columnNamesOf are the names of some columns of a table.
+func columnNamesOf(t *catalog.Object, cols []int) []string {
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		out[i] = t.Columns[c].Name
+	}
+	return out
 }
 
 // copyRun is what carries out a COPY to a table. The write is of an INSERT that goes
@@ -279,6 +219,8 @@ type copyReader struct {
 	// rows makes table rows of the given columns, where WHERE admits them.
 	rows *expr.Program
 	n    int
+	// defaults, where a text stands for the default of a column, say where it does.
+	defaults [][]bool
 }
 
 // start prepares the rows of a COPY of statement p.
@@ -292,15 +234,24 @@ func (c *copyReader) start(p *prepared, where *parser.Expr) error {
 	}
 	for i := range c.t.Columns {
 		col := &c.t.Columns[i]
-		if k, ok := given[i]; ok {
-			mfp.Outputs = append(mfp.Outputs, &expr.Column{Index: k, Typ: col.Type, Name: col.Name})
+		k, ok := given[i]
+		value := &expr.Column{Index: k, Typ: col.Type, Name: col.Name}
+		if ok && !c.o.hasDefault {
+			mfp.Outputs = append(mfp.Outputs, value)
 			continue
 		}
 		e, err := c.s.defaultExpr(col, true)
 		if err != nil {
 			return err
 		}
+		if ok {
+			is := &expr.Column{Index: len(c.cols) + k, Typ: types.Bool, Name: "default"}
+			e = &expr.Case{Whens: []expr.When{{Cond: is, Then: e}}, Else: value, Typ: col.Type}
+		}
 		mfp.Outputs = append(mfp.Outputs, e)
+	}
+	if c.o.hasDefault {
+		c.defaults = make([][]bool, len(c.cols))
 	}
 	if where != nil {
 		e, err := planner.BindExpr(c.s.bindContext(nil), p.stmt.Text, where, c.t, "COPY FROM WHERE conditions", types.Bool)
@@ -319,27 +270,49 @@ func (c *copyReader) start(p *prepared, where *parser.Expr) error {
 	return err
 }
 
-// row adds one record.
-func (c *copyReader) row(fields []copyField, at *copyRows) error {
-	where := func(col int, value []byte, err error) error {
-		e := *pgerror.As(err)
-		e.Where = fmt.Sprintf("COPY %s, line %d", c.t.Name, at.line)
-		if col >= 0 {
-			e.Where += ", column " + c.t.Columns[col].Name
-			if value != nil {
-				e.Where += ": \"" + shortened(value) + "\""
-			}
-		}
-		return &e
+// where adds to an error which line, and which value of which column (-1: none), it is of.
+func (c *copyReader) where(at *copyRows, col int, value []byte, err error) error {
+	e := *pgerror.As(err)
+	e.Where = fmt.Sprintf("COPY %s, line %d", c.t.Name, at.line)
+	if col >= 0 {
+		e.Where += ", column " + c.t.Columns[col].Name
 	}
-	if len(fields) < len(c.cols) {
-		return where(-1, nil, pgerror.New(pgerror.BadCopyFileFormat, "missing data for column \"%s\"", c.t.Columns[c.cols[len(fields)]].Name))
+	if value != nil {
+		e.Where += ": \"" + shortened(value) + "\""
 	}
-	if len(fields) > len(c.cols) {
-		return where(-1, nil, pgerror.New(pgerror.BadCopyFileFormat, "extra data after last expected column"))
+	return &e
+}
+
+// matchHeader compares a header with the columns.
+func (c *copyReader) matchHeader(fields []copyField, at *copyRows) error {
+	fail := func(format string, args ...any) error {
+		return c.where(at, -1, at.text, pgerror.New(pgerror.BadCopyFileFormat, format, args...))
+	}
+	if len(fields) != len(c.cols) {
+		return fail("wrong number of fields in header line: got %d, expected %d", len(fields), len(c.cols))
 	}
 	for i, f := range fields {
-		col := c.cols[i]
+		switch want := c.t.Columns[c.cols[i]].Name; {
+		case f.null:
+			return fail("column name mismatch in header line field %d: got null value (\"%s\"), expected \"%s\"", i+1, c.o.null, want)
+		case string(f.data) != want:
+			return fail("column name mismatch in header line field %d: got \"%s\", expected \"%s\"", i+1, f.data, want)
+		}
+	}
+	return nil
+}
+
+// row adds one record, unless it is bad, and such ones are to be left out.
+func (c *copyReader) row(fields []copyField, at *copyRows) (bad bool, err error) {
+	where := func(col int, value []byte, err error) error { return c.where(at, col, value, err) }
+	if len(fields) > len(c.cols) {
+		return false, where(-1, at.text, pgerror.New(pgerror.BadCopyFileFormat, "extra data after last expected column"))
+	}
+	for i, col := range c.cols {
+		if i == len(fields) {
+			return false, where(-1, at.text, pgerror.New(pgerror.BadCopyFileFormat, "missing data for column \"%s\"", c.t.Columns[col].Name))
+		}
+		f := fields[i]
 		name, typ, b := c.t.Columns[col].Name, c.t.Columns[col].Type, c.builders[col]
 		null := f.null
 		if c.o.format == "csv" && (null && c.o.forceNN[name] || c.o.forceNN["*"] && null) {
@@ -348,24 +321,47 @@ func (c *copyReader) row(fields []copyField, at *copyRows) error {
 		if c.o.format == "csv" && f.quoted && (c.o.forceNull[name] || c.o.forceNull["*"]) && string(f.data) == c.o.null {
 			null = true
 		}
-		var err error
+		isDefault := c.o.hasDefault && !f.quoted && string(f.raw) == c.o.def
+		if isDefault && c.t.Columns[col].Default == "" && !typ.OID.IsDomain() {
+			return false, where(col, f.data, pgerror.New(pgerror.BadCopyFileFormat, "unexpected default marker in COPY data").
+				WithDetail("Column \"%s\" has no default value.", name))
+		}
+		if c.o.hasDefault {
+			c.defaults[i] = append(c.defaults[i], isDefault)
+		}
 		switch {
-		case null:
+		case null, isDefault:
 			b.Null()
 		case c.o.format == "binary":
 			err = types.ParseBinary(b, typ, f.data)
 		default:
 			err = types.ParseTextBytes(b, typ, f.data, c.opts)
 		}
+		if err != nil && c.o.skip {
+			c.forget(i)
+			return true, nil
+		}
 		if err != nil {
 			if c.o.format == "binary" {
 				f.data = nil
 			}
-			return where(col, f.data, err)
+			return false, where(col, f.data, err)
 		}
 	}
 	c.n++
-	return nil
+	return false, nil
+}
+
+// forget takes the values of a row back of which the first n columns have one.
+func (c *copyReader) forget(n int) {
+	for i, col := range c.cols {
+		if b := c.builders[col]; b.Len() > c.n {
+			b.Truncate(c.n)
+		}
+		if c.o.hasDefault && i <= n {
+			c.defaults[i] = c.defaults[i][:c.n]
+		}
+	}
 }
 
 // shortened is a value as the context of an error shows it.
@@ -390,6 +386,10 @@ func (c *copyReader) batch() (columnar.Batch, error) {
 			return b, &e
 		}
 		b.Cols = append(b.Cols, v)
+	}
+	for i := range c.defaults {
+		b.Cols = append(b.Cols, columnar.FromSlice(append([]bool(nil), c.defaults[i]...), nil))
+		c.defaults[i] = c.defaults[i][:0]
 	}
 	c.n = 0
 	out, _, errs := c.rows.Apply(c.s.exprContext(), &b, nil)

@@ -14,6 +14,7 @@ type copyField struct {
 	data   []byte
 	null   bool
 	quoted bool
+	raw    []byte // as it stands there
 }
 
 // copyRows cuts COPY data into records.
@@ -25,6 +26,8 @@ type copyRows struct {
 	eof    bool
 	line   int
 	begun  bool
+	head   bool   // the record is the header
+	text   []byte // the record as it stands there
 	fields []copyField
 	arena  []byte
 }
@@ -64,6 +67,10 @@ func (c *copyRows) next() ([]copyField, error) {
 	}
 	if !c.begun {
 		c.begun = true
+		if c.o.header && c.o.match {
+			c.head = true
+			return c.record()
+		}
 		if c.o.header {
 			if _, err := c.record(); err != nil {
 				return nil, err
@@ -136,6 +143,7 @@ func (c *copyRows) lineEnd() (end, size int, incomplete bool) {
 }
 
 func (c *copyRows) split(line []byte) ([]copyField, error) {
+	c.text = line
 	c.fields, c.arena = c.fields[:0], c.arena[:0]
 	if cap(c.arena) < len(line) {
 		c.arena = make([]byte, 0, 2*len(line))
@@ -150,7 +158,7 @@ func (c *copyRows) split(line []byte) ([]copyField, error) {
 		}
 		if i >= len(line) || line[i] == c.o.delimiter {
 			raw := line[start:min(i, len(line))]
-			c.fields = append(c.fields, copyField{data: c.unescape(raw), null: string(raw) == c.o.null})
+			c.fields = append(c.fields, copyField{data: c.unescape(raw), null: string(raw) == c.o.null, raw: raw})
 			start = i + 1
 			if i >= len(line) {
 				return c.fields, nil
@@ -246,7 +254,7 @@ func (c *copyRows) splitCSV(line []byte) ([]copyField, error) {
 		}
 	done:
 		data := c.arena[at:len(c.arena):len(c.arena)]
-		c.fields = append(c.fields, copyField{data: data, quoted: quoted, null: !quoted && string(data) == c.o.null})
+		c.fields = append(c.fields, copyField{data: data, quoted: quoted, null: !quoted && string(data) == c.o.null, raw: data})
 		if i >= len(line) {
 			return c.fields, nil
 		}

@@ -20,6 +20,7 @@ import (
 func (s *Session) copyTo(ctx context.Context, p *prepared, n *parser.Copy, o *copyOptions, w pgwire.ResultWriter) (string, error) {
 	var rel plan.Rel
 	var cols []planner.ResultColumn
+	var t *catalog.Object
 	switch {
 	case n.Query != nil:
 		q, err := planner.BindQuery(s.bindContext(nil), p.stmt.Text, n.Query)
@@ -30,12 +31,17 @@ func (s *Session) copyTo(ctx context.Context, p *prepared, n *parser.Copy, o *co
 	case n.DML != nil:
 		return s.copyWrite(ctx, n, o, w)
 	default:
-		t := s.snapshot().Resolve(catalog.KindTable, n.Table.Schema, n.Table.Name, s.relationPath())
+		t = s.snapshot().Resolve(catalog.KindTable, n.Table.Schema, n.Table.Name, s.relationPath())
 		if t == nil {
 			return "", undefinedRelation(n.Table.Schema, n.Table.Name)
 		}
-		if t.Kind == catalog.KindView {
+		switch t.Kind {
+		case catalog.KindView:
 			return "", pgerror.New(pgerror.WrongObjectType, "cannot copy from view \"%s\"", t.Name).WithHint("Try the COPY (SELECT ...) TO variant.")
+		case catalog.KindSequence:
+			return "", pgerror.New(pgerror.WrongObjectType, "cannot copy from sequence \"%s\"", t.Name)
+		case catalog.KindIndex:
+			return "", pgerror.New(pgerror.WrongObjectType, "\"%s\" is an index", t.Name)
 		}
 		idx, err := copyColumns(t, n.Columns)
 		if err != nil {
@@ -50,6 +56,13 @@ func (s *Session) copyTo(ctx context.Context, p *prepared, n *parser.Copy, o *co
 			cols = append(cols, planner.ResultColumn{Column: all[i]})
 		}
 		rel = pr
+	}
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		names[i] = c.Name
+	}
+	if err := o.forced(names, t); err != nil {
+		return "", err
 	}
 	rel, err := planner.Optimize(rel, s.optimizeOptions())
 	if err != nil {
@@ -156,7 +169,7 @@ func (e *copyEncoder) begin(w io.Writer) error {
 			if i > 0 {
 				e.buf = append(e.buf, e.o.delimiter)
 			}
-			e.field([]byte(c.Name), c.Name)
+			e.field([]byte(c.Name), false)
 		}
 		e.buf = append(e.buf, '\n')
 	default:
@@ -200,7 +213,7 @@ func (e *copyEncoder) row(w io.Writer, b *columnar.Batch, i int) error {
 				continue
 			}
 			e.val = types.AppendText(e.val[:0], e.cols[c].Type, v, i, e.opts)
-			e.field(e.val, e.cols[c].Name)
+			e.field(e.val, e.o.forceQuote[e.cols[c].Name] || e.o.forceQuote["*"])
 		}
 	}
 	if e.o.format != "binary" {
@@ -211,9 +224,9 @@ func (e *copyEncoder) row(w io.Writer, b *columnar.Batch, i int) error {
 }
 
 // field appends a value in the text or CSV format.
-func (e *copyEncoder) field(v []byte, column string) {
+func (e *copyEncoder) field(v []byte, quote bool) {
 	if e.o.format == "csv" {
-		quote := e.o.forceQuote[column] || e.o.forceQuote["*"] || string(v) == e.o.null || string(v) == `\.` && len(e.cols) == 1
+		quote = quote || string(v) == e.o.null || string(v) == `\.` && len(e.cols) == 1
 		for _, b := range v {
 			if b == e.o.delimiter || b == e.o.quote || b == '\n' || b == '\r' {
 				quote = true

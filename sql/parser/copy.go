@@ -1,5 +1,7 @@
 package parser
 
+import "github.com/streamdb/streamdb/sql/pgerror"
+
 // copyStatement parses COPY in the present and the old spelling of its options.
 func (s *stream) copyStatement() Node {
 	s.expect("copy")
@@ -70,9 +72,11 @@ func (s *stream) copyOptions(n *Copy) {
 	}
 	for s.err == nil && !s.eof() {
 		switch {
-		case s.accept("where") && n.From:
+		case n.From && s.accept("where"):
 			e := s.exprUntil(len(s.toks) - 1)
 			n.Where = &e
+		case s.is("where") && !n.From:
+			s.refuse(pgerror.New(pgerror.SyntaxError, "WHERE clause not allowed with COPY TO").At(s.pos()))
 		case paren:
 			s.unexpected()
 		case s.is("binary"), s.is("csv"), s.is("text"):

@@ -387,7 +387,16 @@ func BindExpr(ctx *Context, text string, e *parser.Expr, table *catalog.Object, 
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in %s", context).At(pos)
 	}
 	if hasSubquery(v) {
+		expr.Walk(v, func(e expr.Expr) bool {
+			if q, ok := e.(*expr.Subquery); ok && q.Pos > 0 {
+				pos = q.Pos
+			}
+			return true
+		})
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", strings.TrimSuffix(context, "s")).At(pos)
+	}
+	if context == "COPY FROM WHERE conditions" {
+		return expr.CoerceToBool(v, "WHERE", pos)
 	}
 	if typ.OID == types.OIDUnknown {
 		return textIfUnknown(v)
