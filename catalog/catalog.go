@@ -30,10 +30,11 @@ const (
 	KindSequence
 	KindFunction
 	KindType // a type or domain
+	KindSubscription
 )
 
 func (k Kind) String() string {
-	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table", "sequence", "function", "type"}[k]
+	return [...]string{"", "table", "source", "view", "materialized view", "index", "connection", "secret", "sink", "cluster", "table", "sequence", "function", "type", "subscription"}[k]
 }
 
 // Column is a column of a relation.

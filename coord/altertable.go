@@ -632,29 +632,6 @@ func (t *tableAlter) retype() error {
 	return t.sameViews(c.Name)
 }
 
-func usedByView(v *catalog.Object, column string) error {
-	rule := "rule _RETURN on "
-	if v.Kind == catalog.KindSink {
-		rule = ""
-	}
-	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
-		WithDetail("%s%s %s depends on column \"%s\"", rule, v.Kind, v.Name, column)
-}
-
-// sameViews checks that the views on the table mean what they did with the new
-// fields of a column: their definitions are still right, and give the same types.
-func (t *tableAlter) sameViews(column string) error {
-	for _, v := range t.d.cat.Closure(t.o.ID) {
-		if v.Query == "" {
-			continue
-		}
-		if !t.s.sameColumns(t.d, v) {
-			return usedByView(v, column)
-		}
-	}
-	return nil
-}
-
 // retypeDefault checks that a column's default can have its new type.
 func (t *tableAlter) retypeDefault(c *catalog.Column, typ types.Type) error {
 	if c.Identity != "" && typ.OID != types.OIDInt2 && typ.OID != types.OIDInt4 && typ.OID != types.OIDInt8 {

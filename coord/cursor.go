@@ -14,11 +14,14 @@ import (
 
 // declare runs DECLARE CURSOR.
 func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCursor, params []*expr.Const) error {
-	if !n.Hold && !s.inBlock() {
+	if !n.Hold && n.Subscription == nil && !s.inBlock() {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
 	if s.portals[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor \"%s\" already exists", n.Name)
+	}
+	if n.Subscription != nil {
+		return s.declareSubscription(ctx, p, n)
 	}
 	c := &portal{name: n.Name, cursor: true, hold: n.Hold, scroll: n.Scroll || !n.NoScroll, tx: s.tx, level: s.level()}
 	if n.Subscribe != nil {
@@ -35,9 +38,6 @@ func (s *Session) declare(ctx context.Context, p *prepared, n *parser.DeclareCur
 		c.p, c.sub = q, sub
 		s.portals[n.Name] = c
 		return nil
-	}
-	if n.Query == nil {
-		return pgerror.Unsupported("SUBSCRIPTION CURSOR")
 	}
 	q, err := s.cursorQuery(p, n)
 	if err != nil {

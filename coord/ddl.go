@@ -47,6 +47,8 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 		err = s.createSource(ctx, d, p, n, w)
 	case *parser.CreateSink:
 		err = s.createSink(d, p, n, w)
+	case *parser.CreateSubscription:
+		err = s.createSubscription(d, n, w)
 	case *parser.Drop:
 		err = s.drop(d, n, w)
 	case *parser.Alter:

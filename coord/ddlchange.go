@@ -32,6 +32,8 @@ func kindOf(k parser.ObjectKind) (catalog.Kind, bool) {
 		return catalog.KindSecret, true
 	case parser.ObjectSink:
 		return catalog.KindSink, true
+	case parser.ObjectSubscription:
+		return catalog.KindSubscription, true
 	case parser.ObjectCluster:
 		return catalog.KindCluster, true
 	case parser.ObjectSequence:
@@ -62,7 +64,7 @@ func (s *Session) find(d *ddlState, pk parser.ObjectKind, n parser.Name) (*catal
 	if o == nil {
 		code, what := pgerror.UndefinedTable, strings.ToLower(string(pk))
 		switch k {
-		case catalog.KindIndex, catalog.KindConnection, catalog.KindSecret, catalog.KindSink, catalog.KindCluster:
+		case catalog.KindIndex, catalog.KindConnection, catalog.KindSecret, catalog.KindSink, catalog.KindCluster, catalog.KindSubscription:
 			code = pgerror.UndefinedObject
 		case catalog.KindType:
 			return nil, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", dottedName(n))
@@ -411,6 +413,8 @@ func (s *Session) renamed(d *ddlState, o, c *catalog.Object) error {
 			if c.Kind == catalog.KindTable || c.Kind == catalog.KindView || c.Kind == catalog.KindMaterializedView {
 				nu.SQL = indexSQL(c, nu)
 			}
+		case u.Kind == catalog.KindSubscription:
+			nu.SQL = subscriptionSQL(d.cat, nu)
 		case u.Kind == catalog.KindSequence:
 			if u.Schema == c.Schema {
 				continue
@@ -491,6 +495,8 @@ func renameInSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 		return viewSQL(o)
 	case catalog.KindSink:
 		return sinkSQL(cat, o)
+	case catalog.KindSubscription:
+		return subscriptionSQL(cat, o)
 	}
 	return o.SQL
 }

@@ -206,13 +206,22 @@ func (s *Session) createMaterializedView(d *ddlState, p *prepared, n *parser.Cre
 	return s.putView(d, o, exists)
 }
 
+// placement is the cluster that a name stands for; quickstart is what Materialize
+// calls the default one.
+func placement(cat *catalog.Snapshot, name string) string {
+	if name == "" || name == "quickstart" && cat.Get(catalog.KindCluster, "", name) == nil {
+		return defaultCluster
+	}
+	return name
+}
+
 // clusterName is the cluster that a view is placed on.
 func (s *Session) clusterName(d *ddlState, name string) (string, error) {
 	if name == "" {
 		name, _ = s.set.get("cluster")
 	}
-	if name == "" || name == defaultCluster {
-		return defaultCluster, nil
+	if name = placement(d.cat, name); name == defaultCluster {
+		return name, nil
 	}
 	if d.cat.Get(catalog.KindCluster, "", name) == nil {
 		return "", pgerror.New(pgerror.UndefinedObject, "unknown cluster \"%s\"", name)

@@ -158,7 +158,7 @@ func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
 	kinds := map[string][]catalog.Kind{
 		"tables": {catalog.KindTable}, "sources": {catalog.KindSource}, "views": {catalog.KindView},
 		"materialized views": {catalog.KindMaterializedView}, "connections": {catalog.KindConnection},
-		"secrets": {catalog.KindSecret}, "sinks": {catalog.KindSink},
+		"secrets": {catalog.KindSecret}, "subscriptions": {catalog.KindSubscription}, "sinks": {catalog.KindSink},
 		"objects": {catalog.KindTable, catalog.KindSource, catalog.KindView, catalog.KindMaterializedView, catalog.KindIndex, catalog.KindConnection, catalog.KindSecret, catalog.KindSink},
 	}
 	switch k := n.Kind; k {
@@ -208,7 +208,7 @@ func (s *Session) show(n *parser.Show) ([]pgwire.Column, [][]string, error) {
 	case "jobs", "progress":
 		cols = textColumns("name", "schema", "rows", "total")
 		rows = s.c.hydrationRows(cat)
-	case "subscriptions", "subsources", "internal tables":
+	case "subsources", "internal tables":
 		cols = textColumns("name", "comment")
 	default:
 		ks, ok := kinds[k]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/streamdb/streamdb/catalog"
 	"github.com/streamdb/streamdb/sql/parser"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 )
@@ -98,4 +99,27 @@ func loosened(old, now *catalog.Object) bool {
 		}
 	}
 	return false
+}
+
+func usedByView(v *catalog.Object, column string) error {
+	rule := "rule _RETURN on "
+	if v.Kind == catalog.KindSink {
+		rule = ""
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
+		WithDetail("%s%s %s depends on column \"%s\"", rule, v.Kind, v.Name, column)
+}
+
+// sameViews checks that the views on the table mean what they did with the new
+// fields of a column: their definitions are still right, and give the same types.
+func (t *tableAlter) sameViews(column string) error {
+	for _, v := range t.d.cat.Closure(t.o.ID) {
+		if v.Query == "" {
+			continue
+		}
+		if !t.s.sameColumns(t.d, v) {
+			return usedByView(v, column)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package coord_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,4 +241,149 @@ func TestRisingWaveConnectors(t *testing.T) {
 	d.exec(c, "DROP SINK nothing")
 	d.exec(c, "DROP TABLE u CASCADE")
 	expect("SHOW SINKS", "")
+}
+
+// TestSubscriptionCursors checks RisingWave's subscriptions: what cursors give of the
+// changes after they were declared, outside of transactions.
+func TestSubscriptionCursors(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	for _, q := range []string{
+		"CREATE TABLE t (k int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+		"CREATE MATERIALIZED VIEW m AS SELECT v, count(*) AS n FROM t GROUP BY v", "CREATE TABLE bag (v int)",
+		"CREATE SUBSCRIPTION s FROM t WITH (retention = '1D')", "CREATE SUBSCRIPTION IF NOT EXISTS s FROM t WITH (retention = '1D')",
+		"CREATE SUBSCRIPTION sm FROM m", "CREATE SUBSCRIPTION sb FROM bag",
+		"DECLARE c SUBSCRIPTION CURSOR FOR s", "DECLARE f SUBSCRIPTION CURSOR FOR s FULL", "DECLARE now SUBSCRIPTION CURSOR FOR s SINCE now()",
+		"DECLARE b SUBSCRIPTION CURSOR FOR s SINCE begin()", "DECLARE m SUBSCRIPTION CURSOR FOR sm", "DECLARE bag SUBSCRIPTION CURSOR FOR sb",
+	} {
+		d.exec(c, q)
+	}
+	// fetch leaves the timestamp out, which is NULL for the rows of the snapshot.
+	fetch := func(q string) string {
+		t.Helper()
+		var out []string
+		for _, r := range strings.Split(d.text(c, q), "\n") {
+			if i := strings.LastIndexByte(r, ','); i >= 0 {
+				if r[i+1:] != "" {
+					r = r[:i]
+				}
+				out = append(out, r)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	expect := func(q, want string) {
+		t.Helper()
+		if got := fetch(q); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+	expect("FETCH NEXT FROM c", "")
+	expect("FETCH 10 FROM f", "1,a,Insert,\n2,b,Insert,")
+	d.exec(c, "UPDATE t SET v = 'c' WHERE k = 1")
+	d.exec(c, "INSERT INTO t VALUES (3, 'b')")
+	d.exec(c, "DELETE FROM t WHERE k = 2")
+	d.exec(c, "INSERT INTO bag VALUES (1), (1)")
+	d.exec(c, "DELETE FROM bag")
+	want := "1,a,UpdateDelete\n1,c,UpdateInsert\n3,b,Insert\n2,b,Delete"
+	expect("FETCH NEXT FROM c WITH (timeout = '5s')", "1,a,UpdateDelete")
+	expect("FETCH 100 FROM c", "1,c,UpdateInsert\n3,b,Insert\n2,b,Delete")
+	expect("FETCH NEXT FROM c", "")
+	for _, name := range []string{"f", "now", "b"} {
+		expect("FETCH 100 FROM "+name, want)
+	}
+	if got := fetch("FETCH 100 FROM m"); !strings.Contains(got, "a,1,Delete") || !strings.Contains(got, "c,1,Insert") || !strings.Contains(got, "b,1,UpdateDelete\nb,2,UpdateInsert") {
+		t.Errorf("changes of a view: %q", got)
+	}
+	expect("FETCH 100 FROM bag", "1,Insert\n1,Insert\n1,Delete\n1,Delete")
+	d.exec(c, "BEGIN")
+	d.exec(c, "INSERT INTO t VALUES (9, 'z')")
+	expect("FETCH NEXT FROM c", "")
+	d.exec(c, "COMMIT")
+	expect("FETCH NEXT FROM c WITH (timeout = '5s')", "9,z,Insert")
+	if got := d.text(c, "SHOW SUBSCRIPTION CURSORS"); strings.Count(got, "\n") != 5 {
+		t.Errorf("cursors: %q", got)
+	}
+	d.exec(c, "CLOSE c")
+	d.exec(c, "ALTER TABLE t RENAME TO u")
+	d.exec(c, "ALTER SUBSCRIPTION s RENAME TO s2")
+	d.exec(c, "ALTER SUBSCRIPTION s2 SET RETENTION TO '2D'")
+	d.refused(c, "FETCH NEXT FROM c", "34000", "does not exist")
+	d.refused(c, "DROP TABLE u", "2BP01", "depend")
+	d.refused(c, "DECLARE f SUBSCRIPTION CURSOR FOR s2", "42P03", "already exists")
+	d.refused(c, "DECLARE x SUBSCRIPTION CURSOR FOR s", "42704", "does not exist")
+	d.refused(c, "CREATE SUBSCRIPTION x FROM u WITH (retention = 'x')", "22023", "retention")
+	d.refused(c, "CREATE SUBSCRIPTION x FROM nothing", "42P01", "does not exist")
+	d.close()
+	d = open(t, dir)
+	defer d.close()
+	c = d.connect()
+	if got := d.text(c, "SELECT name FROM rw_subscriptions ORDER BY 1"); got != "s2\nsb\nsm" {
+		t.Errorf("subscriptions: %q", got)
+	}
+	if got := d.text(c, "SHOW CREATE SUBSCRIPTION s2"); got != "public.s2,CREATE SUBSCRIPTION \"public\".\"s2\" FROM \"public\".\"u\" WITH (retention = '1D')" {
+		t.Errorf("definition: %q", got)
+	}
+	d.exec(c, "DROP SUBSCRIPTION sb, sm")
+	d.exec(c, "DROP TABLE u CASCADE")
+	if got := d.text(c, "SHOW SUBSCRIPTIONS"); got != "" {
+		t.Errorf("subscriptions: %q", got)
+	}
+}
+
+// TestSubscribeEnvelopes checks Materialize's forms of the output of SUBSCRIBE.
+func TestSubscribeEnvelopes(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	d.exec(c, "CREATE TABLE t (v text, k int, w int)")
+	d.exec(c, "INSERT INTO t VALUES ('a', 1, 10), ('b', 2, 20)")
+	changes := []string{"UPDATE t SET v = 'c' WHERE k = 1", "DELETE FROM t WHERE k = 2", "INSERT INTO t VALUES ('x', 3, 1), ('y', 3, 2)"}
+	run := func(form string, counts ...int) string {
+		t.Helper()
+		d.exec(c, "TRUNCATE t")
+		d.exec(c, "INSERT INTO t VALUES ('a', 1, 10), ('b', 2, 20)")
+		c2 := d.connect()
+		d.exec(c2, "BEGIN")
+		d.exec(c2, "DECLARE s CURSOR FOR SUBSCRIBE t "+form)
+		var out []string
+		for i, n := range counts {
+			if i > 0 {
+				d.exec(c, changes[i-1])
+			}
+			for got := 0; got < n; {
+				for _, r := range strings.Split(d.text(c2, fmt.Sprintf("FETCH %d s WITH (timeout = '30s')", n-got)), "\n") {
+					_, r, _ = strings.Cut(r, ",") // the timestamp
+					out = append(out, r)
+					got++
+				}
+			}
+			if i == 0 && !strings.Contains(form, "ORDER") {
+				slices.Sort(out)
+			}
+		}
+		d.exec(c2, "COMMIT")
+		return strings.Join(out, "\n")
+	}
+	if got, want := run("ENVELOPE UPSERT (KEY (k))", 2, 1, 1, 1), "upsert,1,a,10\nupsert,2,b,20\nupsert,1,c,10\ndelete,2,,\nkey_violation,3,,"; got != want {
+		t.Errorf("upsert: %q, want %q", got, want)
+	}
+	if got, want := run("ENVELOPE DEBEZIUM (KEY (k))", 2, 1, 1, 1), "insert,1,,,a,10\ninsert,2,,,b,20\nupsert,1,a,10,c,10\ndelete,2,b,20,,\nkey_violation,3,,,,"; got != want {
+		t.Errorf("debezium: %q, want %q", got, want)
+	}
+	if got, want := run("WITHIN TIMESTAMP ORDER BY w DESC, mz_diff", 2, 2, 1, 2), "1,b,2,20\n1,a,1,10\n-1,a,1,10\n1,c,1,10\n-1,b,2,20\n1,y,3,2\n1,x,3,1"; got != want {
+		t.Errorf("ordered: %q, want %q", got, want)
+	}
+	for q, code := range map[string]string{
+		"SUBSCRIBE t ENVELOPE UPSERT (KEY (z))":                             "42703",
+		"SUBSCRIBE t ENVELOPE UPSERT (KEY (k, k))":                          "42701",
+		"SUBSCRIBE t WITHIN TIMESTAMP ORDER BY z":                           "42703",
+		"SUBSCRIBE t WITHIN TIMESTAMP ORDER BY w + 1":                       "0A000",
+		"SUBSCRIBE t ENVELOPE UPSERT (KEY (k)) WITHIN TIMESTAMP ORDER BY w": "42601",
+	} {
+		if _, err := c.Exec(t.Context(), q); err == nil || !strings.Contains(err.Error(), "SQLSTATE "+code) {
+			t.Errorf("%s: %v, want %s", q, err, code)
+		}
+	}
 }

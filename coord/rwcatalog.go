@@ -52,7 +52,8 @@ var rwTables = []rwTable{
 		}, catalog.KindConnection)},
 	{"rw_secrets", "id int4, name text, schema_id int4, owner int4, type text, acl text[]",
 		ofKinds(func(*catalog.Snapshot, *catalog.Object) []any { return []any{"META", nil} }, catalog.KindSecret)},
-	{"rw_subscriptions", "id int4, name text, schema_id int4, owner int4, definition text, acl text[]" + stamps, none},
+	{"rw_subscriptions", "id int4, name text, schema_id int4, owner int4, definition text, acl text[]" + stamps,
+		ofKinds(func(_ *catalog.Snapshot, o *catalog.Object) []any { return []any{o.SQL, nil, nil, nil, nil, nil} }, catalog.KindSubscription)},
 	{"rw_databases", "id int4, name text, owner int4, acl text[], resource_group text", func(_ *Session, _ *catalog.Snapshot, add func(...any)) {
 		add(int32(5), databaseName, ownerOID, nil, "default")
 	}},
@@ -318,7 +319,7 @@ func rwRelations(_ *Session, cat *catalog.Snapshot, add func(...any)) {
 		switch o.Kind {
 		case catalog.KindVirtual:
 			what = "system table"
-		case catalog.KindTable, catalog.KindSource, catalog.KindIndex, catalog.KindSink, catalog.KindMaterializedView, catalog.KindView:
+		case catalog.KindTable, catalog.KindSource, catalog.KindIndex, catalog.KindSink, catalog.KindSubscription, catalog.KindMaterializedView, catalog.KindView:
 		default:
 			continue
 		}

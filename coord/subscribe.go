@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type subscription struct {
 	own   bool // the collection was made for the subscription
 	width int
 
+	shape    *changeShape
 	progress bool
 	snapshot bool
 	upTo     dataflow.Epoch
@@ -49,27 +51,22 @@ type subscription struct {
 	done    bool
 }
 
-// subscribeColumns are mz_timestamp, [mz_progressed,] mz_diff and the
-// relation's columns, as Materialize names them.
+// subscribeColumns are the columns of the result.
 func (s *Session) subscribeColumns(p *prepared, n *parser.Subscribe) ([]pgwire.Column, error) {
 	q, err := s.subscribeQuery(p, n)
 	if err != nil {
 		return nil, err
 	}
 	p.bound = nil
-	cols := []pgwire.Column{{Name: "mz_timestamp", Type: types.Numeric}}
-	if n.Progress {
-		cols = append(cols, pgwire.Column{Name: "mz_progressed", Type: types.Bool})
+	h, err := newChangeShape(n, resultColumns(q.Columns), nil)
+	if err != nil {
+		return nil, err
 	}
-	cols = append(cols, pgwire.Column{Name: "mz_diff", Type: types.Int8})
-	return append(cols, resultColumns(q.Columns)...), nil
+	return h.columns, nil
 }
 
 // subscribeQuery binds what is subscribed to.
 func (s *Session) subscribeQuery(p *prepared, n *parser.Subscribe) (*planner.Query, error) {
-	if n.Envelope != "" || len(n.OrderBy) > 0 {
-		return nil, pgerror.Unsupported("SUBSCRIBE with ENVELOPE or ORDER BY")
-	}
 	if n.Query != nil {
 		return planner.BindQuery(s.bindContext(nil), p.stmt.Text, n.Query)
 	}
@@ -85,6 +82,25 @@ func (s *Session) subscribeQuery(p *prepared, n *parser.Subscribe) (*planner.Que
 	return planner.BindQuery(s.bindContext(nil), text, &q)
 }
 
+// changelogKey is the key of a relation that a changelog is of.
+func (s *Session) changelogKey(n *parser.Subscribe) []int {
+	if n.Envelope != changelogEnvelope {
+		return nil
+	}
+	o := s.snapshot().Resolve(catalog.KindTable, n.Name.Schema, n.Name.Name, s.relationPath())
+	switch {
+	case o.PrimaryKey != nil:
+		return slices.Clone(o.PrimaryKey)
+	case o.Kind == catalog.KindMaterializedView && len(o.Key) > 0 && !slices.ContainsFunc(o.Key, func(c int) bool { return o.Columns[c].Hidden }):
+		return slices.Clone(o.Key)
+	}
+	key := make([]int, len(o.Columns))
+	for i := range key {
+		key[i] = i
+	}
+	return key
+}
+
 // subscribe starts a subscription. A plain relation with a collection is read
 // as it is; a query gets a dataflow of its own for as long as it is read.
 func (s *Session) subscribe(ctx context.Context, p *prepared, n *parser.Subscribe) (*subscription, error) {
@@ -96,6 +112,9 @@ func (s *Session) subscribe(ctx context.Context, p *prepared, n *parser.Subscrib
 		return nil, pgerror.Unsupported("SUBSCRIBE with parameters")
 	}
 	sub := &subscription{s: s, width: len(q.Columns), progress: n.Progress, snapshot: n.Snapshot, upTo: dataflow.MaxEpoch}
+	if sub.shape, err = newChangeShape(n, resultColumns(q.Columns), s.changelogKey(n)); err != nil {
+		return nil, err
+	}
 	if n.UpTo != nil {
 		if sub.upTo, err = s.epochExpr(p, n.UpTo); err != nil {
 			return nil, err
@@ -176,6 +195,7 @@ func (s *Session) temporaryView(rel plan.Rel) (*collection, error) {
 		return nil, err
 	}
 	name, _ := s.set.get("cluster")
+	name = placement(s.snapshot(), name)
 	if name != defaultCluster && s.snapshot().Get(catalog.KindCluster, "", name) == nil {
 		return nil, pgerror.New(pgerror.UndefinedObject, "unknown cluster \"%s\"", name)
 	}
@@ -364,7 +384,7 @@ func (sub *subscription) first() error {
 		}
 		if s != nil {
 			defer s.Release()
-			sub.add(s, sub.at)
+			sub.add(s, sub.at, true)
 		}
 	}
 	if sub.progress {
@@ -406,7 +426,7 @@ func (sub *subscription) changes(ctx context.Context) (bool, error) {
 				return false, errVersionGone
 			}
 			before := len(sub.pending)
-			sub.add(s, t)
+			sub.add(s, t, false)
 			s.Release()
 			made = made || len(sub.pending) > before
 		}
@@ -448,8 +468,8 @@ func (sub *subscription) pinNext(ctx context.Context) (*pin, error) {
 	return nil, context.Cause(ctx)
 }
 
-// add makes a batch of consolidated changes at epoch e.
-func (sub *subscription) add(s *trace.TraceSnapshot, e dataflow.Epoch) {
+// add makes a batch of consolidated changes at epoch e, or of the first rows.
+func (sub *subscription) add(s *trace.TraceSnapshot, e dataflow.Epoch, snapshot bool) {
 	var parts []*columnar.Batch
 	var diffs []int64
 	s.Scan(func(d *dataflow.Delta) bool {
@@ -468,39 +488,16 @@ func (sub *subscription) add(s *trace.TraceSnapshot, e dataflow.Epoch) {
 	if all.N == 0 {
 		return
 	}
-	b := &columnar.Batch{N: all.N}
-	ts := columnar.NewBuilder(columnar.KindBytes, all.N)
-	for range all.N {
-		ts.Extend(func(dst []byte) []byte { return decimal.AppendInt64(dst, int64(e)) })
-	}
-	b.Cols = append(b.Cols, ts.Build())
-	if sub.progress {
-		b.Cols = append(b.Cols, columnar.MakeFixed(columnar.KindBool, all.N))
-	}
 	if diffs == nil {
 		diffs = repeatDiff(1, all.N)
 	}
-	b.Cols = append(b.Cols, columnar.FromSlice(diffs, nil))
-	b.Cols = append(b.Cols, all.Cols[:sub.width]...)
-	sub.pending = append(sub.pending, b)
+	sub.pending = append(sub.pending, sub.shape.rows(*firstCols(&all, sub.width), diffs, e, snapshot))
 }
 
 // tellProgress makes the row that says that everything before e is complete.
 func (sub *subscription) tellProgress(e dataflow.Epoch) {
 	sub.told = time.Now()
-	ts := columnar.NewBuilder(columnar.KindBytes, 1)
-	ts.Extend(func(dst []byte) []byte { return decimal.AppendInt64(dst, int64(e)) })
-	yes := columnar.NewBuilder(columnar.KindBool, 1)
-	yes.Bool(true)
-	diff := columnar.NewBuilder(columnar.KindInt64, 1)
-	diff.Null()
-	b := &columnar.Batch{N: 1, Cols: []*columnar.Vec{ts.Build(), yes.Build(), diff.Build()}}
-	for _, k := range sub.coll.kinds[:sub.width] {
-		n := columnar.NewBuilder(k, 1)
-		n.Null()
-		b.Cols = append(b.Cols, n.Build())
-	}
-	sub.pending = append(sub.pending, b)
+	sub.pending = append(sub.pending, sub.shape.progressed(e))
 }
 
 // execSubscribe streams a subscription as the rows of a statement that ends
@@ -588,6 +585,9 @@ func (s *Session) fetchSubscription(ctx context.Context, c *portal, n *parser.Fe
 		return "", pgerror.New(pgerror.ObjectNotInPrerequisiteState, "cursor can only scan forward")
 	}
 	timeout := time.Duration(-1)
+	if c.sub.shape.envelope == changelogEnvelope { // RisingWave's do not wait unless they are told to
+		timeout = 0
+	}
 	for _, o := range n.With {
 		if o.Name == "timeout" {
 			d, err := time.ParseDuration(strings.ReplaceAll(o.Value.Text, " ", ""))

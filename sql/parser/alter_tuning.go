@@ -11,7 +11,7 @@ import (
 // limits rates.
 var tuningWords = []string{
 	"parallelism", "backfill_parallelism", "source_rate_limit", "backfill_rate_limit", "dml_rate_limit", "sink_rate_limit",
-	"resource_group", "streaming_enable_unaligned_join",
+	"resource_group", "retention", "streaming_enable_unaligned_join",
 }
 
 // alterTuning reads SET name {= | TO} value [DEFERRED] and RESET name of tuningWords;

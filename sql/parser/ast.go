@@ -637,6 +637,7 @@ type DeclareCursor struct {
 	// Subscription and Since are of RisingWave's SUBSCRIPTION CURSOR.
 	Subscription *Name
 	Since        *Expr
+	Full         bool // what the relation holds comes first
 }
 
 // FetchDirection is where a FETCH moves.

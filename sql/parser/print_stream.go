@@ -488,6 +488,7 @@ func (w *printer) declare(n *DeclareCursor) {
 	w.put("DECLARE", QuoteIdent(n.Name))
 	if n.Subscription != nil {
 		w.put("SUBSCRIPTION CURSOR FOR", n.Subscription.String())
+		w.when(n.Full, "FULL")
 		if n.Since != nil {
 			w.put("SINCE", n.Since.SQL)
 		}

@@ -82,7 +82,9 @@ func (s *stream) declare() Node {
 		s.expect("cursor", "for")
 		sub := s.name()
 		n.Subscription = &sub
-		if s.accept("since") {
+		if s.accept("full") {
+			n.Full = true
+		} else if s.accept("since") {
 			e := s.exprUntil(len(s.toks) - 1)
 			n.Since = &e
 		}
