@@ -38,7 +38,7 @@ func (s *Session) createSubscription(d *ddlState, n *parser.CreateSubscription, 
 		if x.Name != "retention" {
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter \"%s\"", x.Name).At(x.Pos)
 		}
-		if _, err := types.ParseInterval(x.Value.Text, -1); err != nil {
+		if _, err := types.ParseInterval(x.Value.Text, -1, nil); err != nil {
 			return pgerror.New(pgerror.InvalidParameterValue, "invalid value for option \"retention\": \"%s\"", x.Value.Text).At(x.Pos)
 		}
 		o.Options["retention"] = x.Value.Text
