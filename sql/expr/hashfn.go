@@ -173,7 +173,9 @@ func registerHashes() {
 			return hashBytes(bytes.TrimRight(a.Bytes(0, i), " "), seed)
 		}},
 		{"hash_numeric", "_", types.Numeric, func(a Args, i int, seed uint64) uint64 { return hashNumeric(a.Bytes(0, i), seed) }},
-		{"uuid_hash", "_", types.UUID, func(a Args, i int, seed uint64) uint64 { return hashBytes(bigEndian(Arg[columnar.U128](a, 0, i)), seed) }},
+		{"uuid_hash", "_", types.UUID, func(a Args, i int, seed uint64) uint64 {
+			return hashBytes(bigEndian(Arg[columnar.U128](a, 0, i)), seed)
+		}},
 		{"time_hash", "_", types.Time, ofInt},
 		{"timetz_hash", "_", types.TimeTZ, timeTZ},
 		{"timestamp_hash", "_", types.Timestamp, ofInt},
@@ -184,7 +186,9 @@ func registerHashes() {
 		Register(Function{Name: h.name, Args: []types.Type{h.t}, Ret: types.Int4, Strict: true, Total: true, Consts: ScalarConsts,
 			Eval: rowFixed(func(_ *Eval, a Args, i int) (int32, *pgerror.Error) { return int32(h.f(a, i, 0)), nil })})
 		Register(Function{Name: h.name + h.suffix + "extended", Args: []types.Type{h.t, types.Int8}, Ret: types.Int8, Strict: true, Total: true, Consts: ScalarConsts,
-			Eval: rowFixed(func(_ *Eval, a Args, i int) (int64, *pgerror.Error) { return int64(h.f(a, i, uint64(a.Int64(1, i)))), nil })})
+			Eval: rowFixed(func(_ *Eval, a Args, i int) (int64, *pgerror.Error) {
+				return int64(h.f(a, i, uint64(a.Int64(1, i)))), nil
+			})})
 	}
 }
 

@@ -343,6 +343,9 @@ func countNulls(null bool) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		dst, out := Result[int32](x, n)
 		a := Args(args)
+		if c.Variadic {
+			return countNullElems(a, dst, out, null)
+		}
 		for i := range dst {
 			dst[i] = 0
 			for k := range a {
@@ -353,6 +356,25 @@ func countNulls(null bool) Kernel {
 		}
 		return out
 	}
+}
+
+// countNullElems is countNulls of the elements of an array.
+func countNullElems(a Args, dst []int32, out *columnar.Vec, null bool) *columnar.Vec {
+	missing := columnar.NewBitmap(len(dst))
+	for i := range dst {
+		dst[i] = 0
+		if a.Null(0, i) {
+			missing.Set(i)
+			continue
+		}
+		arr := types.ReadArray(a.Bytes(0, i))
+		for k := range arr.N {
+			if arr.Null(k) == null {
+				dst[i]++
+			}
+		}
+	}
+	return out.WithNulls(missing)
 }
 
 func registerBuckets() {

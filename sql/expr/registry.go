@@ -97,3 +97,14 @@ func IsAggregate(name string) bool { return len(registry.aggs[name]) > 0 }
 
 // IsTableFunction reports whether a set-returning function of that name exists.
 func IsTableFunction(name string) bool { return len(registry.tables[name]) > 0 }
+
+// Collects reports whether there is an aggregate of that name that keeps the order of
+// its rows.
+func Collects(name string) bool {
+	for _, a := range registry.aggs[name] {
+		if !a.Ordered && (a.Op == AggCollect || a.Op == AggFirst || a.Op == AggLast) {
+			return true
+		}
+	}
+	return false
+}

@@ -38,6 +38,9 @@ type binder struct {
 	domains map[expr.Expr]types.OID
 	// recursing are the ids of the recursions being bound.
 	recursing map[int]bool
+	// natural says that the query that is bound next is wanted in the order in which
+	// functions and VALUES give its rows.
+	natural bool
 	// collated are the expressions that have a collation by a COLLATE clause.
 	collated map[*pg.Node]explicitCollation
 	// linkNames are the names of the columns of scalar subqueries.

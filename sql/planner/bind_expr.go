@@ -627,6 +627,7 @@ func (x exprBinder) groupingFunc(g *pg.GroupingFunc) (expr.Expr, error) {
 // subLink binds a subquery in an expression.
 func (x exprBinder) subLink(s *pg.SubLink) (expr.Expr, error) {
 	pos := x.pos(s.Location)
+	x.natural = s.SubLinkType == pg.SubLinkType_ARRAY_SUBLINK
 	q, err := x.query(s.Subselect.GetSelectStmt(), x.scope, x.ctes, resolveUnknown)
 	if err != nil {
 		return nil, err

@@ -31,12 +31,14 @@ type fromBinder struct {
 	ctes *cteScope
 	// around is the scope around the query.
 	around *scope
+	// natural says that the rows of functions and VALUES are wanted in their order.
+	natural bool
 }
 
 // from binds a FROM clause into sel: its items are joined from left to right.
 func (b *binder) from(sel *selectState, list []*pg.Node) error {
 	env := sel.scope.parent
-	f := fromBinder{b, sel.ctes, env}
+	f := fromBinder{b, sel.ctes, env, sel.natural || sel.stmt != nil && collectsRows(sel.stmt)}
 	var cur *fromItem
 	for _, n := range list {
 		var err error
@@ -134,6 +136,13 @@ func (f fromBinder) join(left *fromItem, n *pg.Node, env *scope, kind plan.JoinK
 		}
 	}
 	item.rel = j
+	if f.natural && n.GetRangeFunction() != nil {
+		item.order = slices.Clip(left.order)
+		for _, o := range right.order {
+			o.Expr = plan.Ref(j, o.Expr.(*expr.Column).Index+arity)
+			item.order = append(item.order, o)
+		}
+	}
 	return item, nil
 }
 
@@ -373,6 +382,7 @@ func (f fromBinder) rangeSubselect(r *pg.RangeSubselect, env *scope) (*fromItem,
 	if !r.Lateral {
 		outside = env.blank(f.around)
 	}
+	f.binder.natural = f.natural
 	q, err := f.query(r.Subquery.GetSelectStmt(), outside, f.ctes, resolveUnknown)
 	if err != nil {
 		return nil, err

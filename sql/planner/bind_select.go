@@ -118,6 +118,9 @@ type selectState struct {
 	// inputOrder is the order of a subquery that is all of FROM: aggregates like
 	// array_agg keep it, as PostgreSQL's do.
 	inputOrder []plan.SortExpr
+	// natural says that the rows are wanted in the order in which functions and VALUES
+	// give them.
+	natural bool
 }
 
 const (
@@ -164,6 +167,8 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 	if s == nil {
 		return nil, pgerror.Unsupported("this statement in a query")
 	}
+	natural := b.natural
+	b.natural = false
 	if b.depth++; b.depth > maxDepth {
 		return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded")
 	}
@@ -186,9 +191,9 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 		if err := lockingOf(s, "%s cannot be applied to VALUES"); err != nil {
 			return nil, err
 		}
-		return b.values(s, parent, ctes)
+		return b.values(s, parent, ctes, natural)
 	}
-	return b.selectStmt(s, parent, ctes, mode)
+	return b.selectStmt(s, parent, ctes, mode, natural)
 }
 
 // maxDepth bounds the nesting of expressions and queries, in place of the
@@ -196,8 +201,9 @@ func (b *binder) query(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unk
 const maxDepth = 10000
 
 // selectStmt binds a plain SELECT.
-func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode) (*boundQuery, error) {
+func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mode unknownMode, natural bool) (*boundQuery, error) {
 	sel := &selectState{binder: b, stmt: s, ctes: ctes, scope: newScope(parent)}
+	sel.natural = natural && s.SortClause == nil && s.DistinctClause == nil && s.GroupClause == nil && s.HavingClause == nil
 	sel.scope.sel = sel
 	if err := b.from(sel, s.FromClause); err != nil {
 		return nil, err
@@ -218,6 +224,9 @@ func (b *binder) selectStmt(s *pg.SelectStmt, parent *scope, ctes *cteScope, mod
 	}
 	if err := sel.compute(); err != nil {
 		return nil, err
+	}
+	if sel.natural && len(sel.aggs) == 0 && len(sel.windows) == 0 {
+		sel.naturalOrder()
 	}
 	return sel.finish()
 }

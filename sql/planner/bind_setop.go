@@ -312,7 +312,7 @@ func (b *binder) outputColumn(q *boundQuery, n *pg.Node) (int, error) {
 }
 
 // values binds VALUES.
-func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*boundQuery, error) {
+func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope, natural bool) (*boundQuery, error) {
 	sc := newScope(parent)
 	sc.kind = inValues
 	x := exprBinder{binder: b, scope: sc, ctes: ctes}
@@ -350,6 +350,13 @@ func (b *binder) values(s *pg.SelectStmt, parent *scope, ctes *cteScope) (*bound
 		}
 		cols[c] = plan.Column{Name: "column" + itoa(c+1), Type: typ}
 		q.cols = append(q.cols, outputColumn{name: cols[c].Name, domain: domain})
+	}
+	if natural = natural && len(rows) > 1 && s.SortClause == nil; natural {
+		for i := range rows {
+			rows[i] = append(rows[i][:len(cols):len(cols)], int64Const(int64(i)))
+		}
+		cols = append(cols, plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+		q.order = []plan.SortKey{{Col: len(cols) - 1}}
 	}
 	q.rel = valuesRel(rows, cols)
 	if err := b.setOpOrder(q, s); err != nil {

@@ -2,6 +2,7 @@ package planner
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"slices"
 
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -224,7 +225,10 @@ func (sel *selectState) flatMapStep(calls []int, done map[int]int) {
 	}
 	if len(calls) == 1 {
 		c := &sel.srfs[calls[0]]
-		sel.rel = &plan.FlatMap{Input: sel.rel, Fn: c.fn, Args: c.args, Cols: append(in[:len(in):len(in)], c.cols...)}
+		flat := &plan.FlatMap{Input: sel.rel, Fn: c.fn, Args: c.args, Cols: append(in[:len(in):len(in)], c.cols...)}
+		item := &fromItem{order: sel.inputOrder}
+		fromBinder{natural: sel.natural}.numberRows(item, flat)
+		sel.rel, sel.inputOrder = flat, item.order
 		place(c, len(in))
 		return
 	}
@@ -243,6 +247,9 @@ func (sel *selectState) flatMapStep(calls []int, done map[int]int) {
 		right = inStep(right, numbered(c.fn, args, c.cols))
 	}
 	sel.rel = &plan.Join{Kind: plan.JoinInner, Left: sel.rel, Right: right, Lateral: true}
+	if sel.natural {
+		sel.inputOrder = append(slices.Clip(sel.inputOrder), plan.SortExpr{Expr: plan.Ref(sel.rel, plan.Arity(sel.rel)-1)})
+	}
 }
 
 // numbered is the rows of a function with their numbers as last column.
@@ -314,6 +321,20 @@ func (f fromBinder) joinFunction(left *fromItem, fn *pg.RangeFunction, env *scop
 	})
 }
 
+// numberRows makes a function number its rows, if that is wanted and possible, and adds
+// the number to the item's order: the rows of each left row come in their order.
+func (f fromBinder) numberRows(item *fromItem, rel plan.Rel) {
+	flat, ok := rel.(*plan.FlatMap)
+	if !f.natural || !ok {
+		return
+	}
+	if !flat.Ordinality {
+		flat.Ordinality = true
+		flat.Cols = append(flat.Cols[:len(flat.Cols):len(flat.Cols)], plan.Column{Name: "ordinality", Type: types.Int8, NotNull: true})
+	}
+	item.order = append(item.order, plan.SortExpr{Expr: plan.Ref(rel, len(flat.Cols)-1)})
+}
+
 // joinOver joins what bind adds to the left side, whose columns it may use.
 func (f fromBinder) joinOver(left *fromItem, env *scope, on onFunc, bind func(x exprBinder) (plan.Rel, *entry, error)) (*fromItem, error) {
 	s := newScope(env)
@@ -330,7 +351,9 @@ func (f fromBinder) joinOver(left *fromItem, env *scope, on onFunc, bind func(x 
 		rel:     rel,
 		entries: append(left.entries[:len(left.entries):len(left.entries)], e),
 		hidden:  left.hidden,
+		order:   slices.Clip(left.order),
 	}
+	f.numberRows(item, rel)
 	if on != nil {
 		preds, err := on(left, right)
 		if err != nil {
@@ -507,7 +530,9 @@ func (f fromBinder) rangeFunction(fn *pg.RangeFunction, env *scope) (*fromItem, 
 		if err != nil {
 			return nil, err
 		}
-		return &fromItem{rel: rel, entries: []*entry{e}}, nil
+		item := &fromItem{rel: rel, entries: []*entry{e}}
+		f.numberRows(item, rel)
+		return item, nil
 	}
 	return f.rowsFrom(x, fn)
 }
@@ -539,15 +564,24 @@ func (f fromBinder) rowsFrom(x exprBinder, fn *pg.RangeFunction) (*fromItem, err
 		}
 		rel = inStep(rel, one)
 	}
-	if !fn.Ordinality {
-		rel = firstColumns(rel, plan.Arity(rel)-1)
+	cols := rel.Columns()
+	item := &fromItem{}
+	switch {
+	case f.natural:
+		item.order = []plan.SortExpr{{Expr: plan.Ref(rel, len(cols)-1)}}
+	case !fn.Ordinality:
+		rel = firstColumns(rel, len(cols)-1)
 	}
-	e := newEntry("", rel.Columns())
+	if !fn.Ordinality {
+		cols = cols[:len(cols)-1]
+	}
+	e := newEntry("", cols)
 	if len(fn.Functions) == 1 {
 		e.name = "unnest"
 	}
 	if err := e.rename(fn.Alias, 0); err != nil {
 		return nil, err
 	}
-	return &fromItem{rel: rel, entries: []*entry{e}}, nil
+	item.rel, item.entries = rel, []*entry{e}
+	return item, nil
 }

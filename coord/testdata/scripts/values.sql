@@ -84,3 +84,5 @@ UPDATE pt SET p[0] = 10, b[0] = '(9,9)', l[1] = point '(0,0)' RETURNING id, p, b
 CREATE MAINTAINED VIEW m AS SELECT id, p[0] AS x, p[2] AS n, hashtext(dataa) AS h, hashint4(id) AS k FROM pt JOIN few USING (id);
 INSERT INTO pt VALUES (20,'(7,8)',NULL,NULL);
 SELECT * FROM m;
+SELECT num_nulls(1,NULL,2), num_nonnulls(1,NULL), num_nulls(variadic array[1,NULL]), num_nulls(variadic NULL::int[]), num_nonnulls(VARIADIC '{1,2,NULL,3}'::int[]), num_nulls(variadic '{}'::int[]);
+SELECT x, num_nulls(VARIADIC x), num_nonnulls(VARIADIC x) FROM (VALUES ('{1,NULL}'::int[]), (NULL), ('{}')) t(x);
