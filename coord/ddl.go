@@ -47,6 +47,9 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 		err = s.createSource(ctx, d, p, n, w)
 	case *parser.CreateSink:
 		err = s.createSink(d, p, n, w)
+	case *parser.CreateTableFromSource:
+		err = pgerror.Unsupported("CREATE TABLE ... FROM a source").
+			WithHint("CREATE SOURCE ... FOR TABLES (name AS table, ...) makes the tables together with the source.")
 	case *parser.CreateSubscription:
 		err = s.createSubscription(d, n, w)
 	case *parser.Drop:

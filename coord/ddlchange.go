@@ -388,6 +388,12 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		}
 		return s.alterTable(ctx, d, p, a, o, c, w)
 	}
+	if a.Action == parser.AlterSetCluster {
+		if placement(d.cat, a.NewName) == o.Cluster {
+			return nil
+		}
+		return pgerror.Unsupported("ALTER ... SET CLUSTER").WithHint("CREATE OR REPLACE MATERIALIZED VIEW ... IN CLUSTER makes the view anew in another cluster.")
+	}
 	return pgerror.Unsupported("this ALTER action")
 }
 

@@ -342,12 +342,12 @@ func (s *Session) showIndexes(cat *catalog.Snapshot, n *parser.Show) ([]pgwire.C
 	var on *catalog.Object
 	if n.In != nil {
 		var err error
-		if on, err = s.showRelation(cat, n.In); err != nil {
+		if on, err = s.showRelation(cat, n.In); err != nil && (n.In.Schema != "" || cat.Schema(n.In.Name) == nil) {
 			return nil, nil, err
 		}
 	}
 	for _, o := range cat.Objects() {
-		if o.Kind != catalog.KindIndex || on != nil && o.Table != on.ID || o.Index != nil && o.Index.Internal {
+		if o.Kind != catalog.KindIndex || on != nil && o.Table != on.ID || on == nil && n.In != nil && o.Schema != n.In.Name || n.Cluster != "" && o.Cluster != placement(cat, n.Cluster) || o.Index != nil && o.Index.Internal {
 			continue
 		}
 		t := cat.ByID(o.Table)

@@ -387,3 +387,51 @@ func TestSubscribeEnvelopes(t *testing.T) {
 		}
 	}
 }
+
+// TestMaterializeCommands checks forms of Materialize: types of lists and maps, its hints,
+// its default cluster and its auction house.
+func TestMaterializeCommands(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	for _, q := range []string{
+		"CREATE TYPE ints AS LIST (ELEMENT TYPE = int4)", "CREATE TYPE prices AS MAP (KEY TYPE = text, VALUE TYPE = numeric)",
+		"CREATE TABLE t (a int, l ints, p prices)", "INSERT INTO t VALUES (1, LIST[1, 2], MAP['x' => 2.5]), (2, '{3}', NULL)",
+		"SET cluster = quickstart",
+		"CREATE MATERIALIZED VIEW m IN CLUSTER quickstart WITH (ASSERT NOT NULL a, RETAIN HISTORY FOR '1 hour') AS SELECT a, max(l[1]) AS l FROM t GROUP BY a OPTIONS (AGGREGATE INPUT GROUP SIZE = 10)",
+		"CREATE INDEX i IN CLUSTER quickstart ON m (l)", "CREATE SCHEMA s", "CREATE TABLE s.u (x int)", "CREATE INDEX j ON s.u (x)",
+		"ALTER INDEX i SET (RETAIN HISTORY FOR '2 hours')", "ALTER MATERIALIZED VIEW m SET CLUSTER quickstart",
+		"CREATE SOURCE house FROM LOAD GENERATOR AUCTION (TICK INTERVAL '1ms', AS OF 100) FOR ALL TABLES",
+		"CREATE MATERIALIZED VIEW winning AS SELECT DISTINCT ON (a.id) a.id, b.amount, u.name FROM auctions a JOIN bids b ON b.auction_id = a.id JOIN users u ON u.id = b.buyer ORDER BY a.id, b.amount DESC, b.id",
+	} {
+		d.exec(c, q)
+	}
+	for q, want := range map[string]string{
+		"SELECT l[2], (p -> 'x'), cardinality(l) FROM t WHERE a = 1": "2,2.5,2",
+		"SELECT * FROM m ORDER BY a":                                 "1,1\n2,3",
+		"SHOW INDEXES FROM s":                                        "j,u,default,{x},",
+		"SHOW INDEXES IN CLUSTER quickstart":                         "i,m,default,{l},\nj,u,default,{x},",
+		"SHOW INDEXES ON m WHERE name = 'i'":                         "i,m,default,{l},",
+		"SHOW query_mode":                                            "auto",
+		"SHOW real_time_recency":                                     "off",
+		"SELECT count(*) FROM users":                                 "200",
+	} {
+		if got := d.text(c, q); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+	for q, code := range map[string]string{
+		"INSERT INTO t VALUES (3, 'x', NULL)":                    "22P02",
+		"CREATE CLUSTER r REPLICAS (a (SIZE '25cc'))":            "0A000",
+		"CREATE TABLE x FROM SOURCE house (REFERENCE bids)":      "0A000",
+		"ALTER MATERIALIZED VIEW m SET CLUSTER other":            "0A000",
+		"CREATE SUBSOURCE x (a int)":                             "0A000",
+		"CREATE MATERIALIZED VIEW x IN CLUSTER z AS SELECT 1":    "42704",
+		"SHOW INDEXES FROM nothing":                              "42P01",
+		"CREATE SOURCE x FROM LOAD GENERATOR KEY VALUE (KEYS 3)": "22023",
+	} {
+		if _, err := c.Exec(t.Context(), q); err == nil || !strings.Contains(err.Error(), "SQLSTATE "+code) {
+			t.Errorf("%s: %v, want %s", q, err, code)
+		}
+	}
+}

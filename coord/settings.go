@@ -166,7 +166,23 @@ func (s *settings) get(name string) (string, bool) {
 	if d := settingIndex[name]; d != nil {
 		return d.def, true
 	}
-	return "", false
+	v, ok := foreignDefaults[name]
+	return v, ok
+}
+
+// foreignDefaults are the values that settings of RisingWave and Materialize have there
+// and that their clients may ask for.
+var foreignDefaults = map[string]string{
+	"rw_implicit_flush": "false", "implicit_flush": "false", "query_mode": "auto", "visibility_mode": "default", "background_ddl": "false",
+	"streaming_parallelism": "default", "streaming_max_parallelism": "256", "batch_parallelism": "default", "streaming_use_shared_source": "true",
+	"streaming_use_arrangement_backfill": "true", "streaming_use_snapshot_backfill": "true", "streaming_enable_delta_join": "false",
+	"streaming_enable_bushy_join": "true", "streaming_over_window_cache_policy": "full", "source_rate_limit": "default", "backfill_rate_limit": "default",
+	"dml_rate_limit": "default", "sink_rate_limit": "default", "sink_decouple": "default", "batch_enable_distributed_dml": "false",
+	"rw_batch_enable_sort_agg": "true", "rw_enable_two_phase_agg": "true", "enable_two_phase_agg": "true", "enable_share_plan": "true",
+	"rw_force_two_phase_agg": "false", "cdc_source_wait_streaming_start_timeout": "30", "enable_join_ordering": "true",
+	"real_time_recency": "off", "emit_introspection_query_notice": "on", "auto_route_catalog_queries": "on", "welcome_message": "on",
+	"current_object_missing_warnings": "on", "statement_logging_sample_rate": "0", "max_query_result_size": "1GB", "cluster_replica": "",
+	"enable_session_rbac_checks": "off", "enable_rbac_checks": "off", "network_policy": "default",
 }
 
 // display is the spelling of a setting's name.

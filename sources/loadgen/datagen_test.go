@@ -108,3 +108,39 @@ func TestDatagen(t *testing.T) {
 		t.Error("dates: no error")
 	}
 }
+
+// TestAuction checks that the auction house is whole: what refers to something finds it,
+// and parts of the stream make the same rows as the whole.
+func TestAuction(t *testing.T) {
+	s, err := New("auction", map[string]string{"tick interval": "500ms", "seed": "7"}, nil)
+	if err != nil || s.rate != 2 {
+		t.Fatal(err, s)
+	}
+	s.gen.(*auction).now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	rows := func(bounds ...int64) (out [5][]string) {
+		for i := range len(bounds) - 1 {
+			for _, ch := range s.Generate(bounds[i], bounds[i+1]) {
+				for r := range ch.Rows.N {
+					var row []byte
+					for c, v := range ch.Rows.Cols {
+						row = types.AppendText(append(row, '|'), auctionTables[ch.Table].Columns[c].Type, v, r, nil)
+					}
+					out[ch.Table] = append(out[ch.Table], string(row))
+				}
+			}
+		}
+		return out
+	}
+	whole, parts := rows(0, 111), rows(0, 1, 5, 60, 111)
+	if fmt.Sprint(whole) != fmt.Sprint(parts) {
+		t.Errorf("the parts differ: %v, %v", whole, parts)
+	}
+	for i, want := range []int{auctionOrgs, auctionPeople, auctionOrgs, 10, 100} {
+		if len(whole[i]) != want {
+			t.Errorf("%s: %d rows, want %d", auctionTables[i].Name, len(whole[i]), want)
+		}
+	}
+	if !strings.HasPrefix(whole[auctionBids][99], "|100|") || !strings.Contains(whole[auctionBids][99], "|10|") || !strings.HasPrefix(whole[auctionAuctions][9], "|10|") {
+		t.Errorf("the last bid and auction: %s, %s", whole[auctionBids][99], whole[auctionAuctions][9])
+	}
+}

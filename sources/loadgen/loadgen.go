@@ -38,7 +38,7 @@ type Source struct {
 	batch  int64
 }
 
-// New makes a generator by its name (nexmark, logistics, counter, datagen) from
+// New makes a generator by its name (nexmark, logistics, auction, counter, datagen) from
 // options as declared in SQL: seed, events, rate (events a second, 0 or "max" for no
 // limit), and for the counter "max cardinality". The columns are those of datagen.
 func New(name string, options map[string]string, columns *sources.Table) (*Source, error) {
@@ -71,11 +71,15 @@ func New(name string, options map[string]string, columns *sources.Table) (*Sourc
 		}
 		s.gen = &counter{cardinality: card}
 		defaultRate = 1
+	case "auction":
+		s.gen = &auction{uint64(seed), time.Now}
+		s.batch = auctionRound
+		defaultRate = 1
 	case "datagen":
 		return newDatagenSource(options, columns)
 	default:
 		return nil, pgerror.New(pgerror.InvalidParameterValue, "unknown load generator %q", name).
-			WithHint("The load generators are NEXMARK, LOGISTICS, COUNTER and DATAGEN.")
+			WithHint("The load generators are NEXMARK, LOGISTICS, AUCTION, COUNTER and DATAGEN.")
 	}
 	if v, ok := options["tick interval"]; ok {
 		d, err := time.ParseDuration(strings.ReplaceAll(v, " ", ""))
@@ -92,7 +96,8 @@ func New(name string, options map[string]string, columns *sources.Table) (*Sourc
 }
 
 func checkOptions(options map[string]string) error {
-	known := map[string]bool{"seed": true, "events": true, "rate": true, "event rate": true, "tick interval": true, "max cardinality": true}
+	known := map[string]bool{"seed": true, "events": true, "rate": true, "event rate": true, "tick interval": true, "max cardinality": true,
+		"as of": true, "up to": true} // of Materialize's ticks
 	names := make([]string, 0, len(options))
 	for k := range options {
 		if !known[k] {

@@ -65,6 +65,14 @@ func (s *stream) create() Node {
 		stmt, base := s.embed("CREATE DATABASE ", end, "")
 		s.i = end
 		return &Postgres{Stmt: stmt, Base: base}
+	case s.is("type"):
+		return s.createContainer()
+	case s.is("subsource"):
+		return s.absent("CREATE SUBSOURCE", "CREATE SOURCE ... FOR ALL TABLES or FOR TABLES (...) makes a relation of each table.")
+	case s.is("network", "policy"):
+		return s.absent("CREATE NETWORK POLICY", "Who may connect is decided before a session begins.")
+	case s.is("continual", "task"):
+		return s.absent("CREATE CONTINUAL TASK", "CREATE SINK ... INTO table keeps a table by the changes of a query.")
 	case s.is("function"), s.is("aggregate"):
 		s.foreignFunction()
 		return nil
@@ -102,6 +110,52 @@ func (s *stream) createCluster() Node {
 		}
 	}
 	return n
+}
+
+// createContainer parses Materialize's CREATE TYPE name AS LIST (ELEMENT TYPE = t) and AS
+// MAP (KEY TYPE = text, VALUE TYPE = t), as domains; nil for other types.
+func (s *stream) createContainer() Node {
+	save := s.i
+	s.expect("type")
+	start := s.toks[save].start
+	name := s.name()
+	kind := ""
+	if s.accept("as") {
+		kind = s.acceptOne("list", "map")
+	}
+	if kind == "" || !s.isOp("(") {
+		s.i, s.err = save, nil
+		return nil
+	}
+	texts := map[string]string{}
+	s.expectOp("(")
+	for s.err == nil {
+		which := s.acceptOne("element", "key", "value")
+		if which == "" || !s.accept("type") {
+			s.unexpected()
+		}
+		s.acceptOp("=")
+		from, end := s.peek().start, s.until(",")
+		s.typeUntil(end)
+		texts[which] = s.text[from:s.toks[end-1].end]
+		if !s.acceptOp(",") {
+			break
+		}
+	}
+	s.expectOp(")")
+	of := texts["element"] + "[]"
+	if kind == "map" {
+		of = "map(" + texts["key"] + ", " + texts["value"] + ")"
+	}
+	if s.err != nil {
+		return nil
+	}
+	stmts, err := parseTree("CREATE DOMAIN " + name.String() + " AS " + of)
+	if err != nil || len(stmts) != 1 {
+		s.fail(postgresError(s.text, start, err))
+		return nil
+	}
+	return &Postgres{Stmt: stmts[0], Base: start}
 }
 
 const hintReplicas = "A cluster has no replicas: it is a group of views that are computed apart from others."

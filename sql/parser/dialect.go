@@ -258,6 +258,8 @@ func (d *dialect) word(toks []token, i int) {
 		d.qualify(toks, i)
 	case t.val == "except" && i > 0 && isOp(toks[i-1], "*") && isOp(toks[i+1], "("):
 		d.exceptColumns(toks, i)
+	case t.val == "options" && isOp(toks[i+1], "(") && i+3 < len(toks):
+		d.hints(toks, i)
 	case t.val == "corresponding":
 		d.corresponding(toks, i)
 	case (t.val == "ignore" || t.val == "respect") && isWord(toks[i+1], "nulls"):

@@ -170,3 +170,19 @@ func selectList(toks []token, i int) int {
 	}
 	return -1
 }
+
+// hints erases Materialize's OPTIONS (AGGREGATE INPUT GROUP SIZE = n, …), which there is
+// no use for.
+func (d *dialect) hints(toks []token, i int) {
+	switch toks[i+2].val {
+	case "aggregate", "distinct", "limit", "expected":
+	default:
+		return
+	}
+	for k := i + 2; k < len(toks) && toks[k].kind != tokEOF; k++ {
+		if isOp(toks[k], ")") {
+			d.erase(toks[i].start, toks[k].end)
+			return
+		}
+	}
+}

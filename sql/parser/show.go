@@ -267,6 +267,12 @@ func (s *stream) explain() Node {
 			n.Stage = st
 		}
 	}
+	if s.is("broken") || s.is("replan") { // of Materialize
+		s.advance()
+	}
+	if s.is("analyze") && slices.Contains([]string{"memory", "cpu", "hints", "cluster"}, s.peekAt(1).val) && s.peekAt(2).kind != tokEOF {
+		return s.absent("EXPLAIN ANALYZE "+strings.ToUpper(s.peekAt(1).val), "streamdb_internal.freshness has the rows and updates of views; EXPLAIN ANALYZE of a query tells how many rows were read.")
+	}
 	n.Plan = s.accept("plan")
 	n.Analyze = n.Analyze || s.accept("analyze") || s.accept("analyse")
 	n.Verbose = n.Verbose || s.accept("verbose")

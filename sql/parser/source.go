@@ -45,7 +45,7 @@ func (s *stream) sourceFrom(n *CreateSource) {
 	case s.accept("load", "generator"):
 		n.Kind = SourceLoadGenerator
 		words := []string{s.label()}
-		for s.peek().kind == tokWord && !s.sourceClauseStarts() {
+		for s.peek().kind == tokWord && (!s.sourceClauseStarts() || s.is("value") && words[0] == "key") {
 			words = append(words, s.advance().val)
 		}
 		n.Generator = strings.Join(words, " ")
