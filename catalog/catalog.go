@@ -84,6 +84,8 @@ type Object struct {
 	// rows it has, "" for all.
 	Exprs []IndexExpr `json:",omitempty"`
 	Where string      `json:",omitempty"`
+	// Proven says of an index of a view that its query makes the key unique.
+	Proven bool `json:",omitempty"`
 	// Index tells more of an index that is kept together with its table.
 	Index *IndexInfo
 	// Sequence is of a sequence, Function of a function.
@@ -298,6 +300,9 @@ type Argument struct {
 	Default string // SQL text, "" for none
 	Mode    byte   // 'i', 'o', 'b', 'v', 't' as in pg_proc
 }
+
+// UniqueIndex reports whether an object is an index whose keys are unique.
+func (o *Object) UniqueIndex() bool { return o.Proven || o.Index != nil && o.Index.Unique }
 
 // Relation reports whether the object can be selected from.
 func (o *Object) Relation() bool {

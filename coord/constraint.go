@@ -143,7 +143,7 @@ func (n *newTable) indexOf(x *catalog.Object, name string, info *catalog.IndexIn
 // indexSQL writes the CREATE INDEX of an index.
 func indexSQL(t, x *catalog.Object) string {
 	unique := ""
-	if x.Index != nil && x.Index.Unique {
+	if x.UniqueIndex() {
 		unique = "UNIQUE "
 	}
 	text := fmt.Sprintf("CREATE %sINDEX %s ON %s.%s USING btree (%s)", unique, quoteName(x.Name), quoteName(t.Schema), quoteName(t.Name), indexKeyText(t, x))

@@ -288,7 +288,8 @@ func storageOptions(opts []parser.Option) error {
 			continue
 		}
 		switch name {
-		case "retain history for", "retain history", "parallel_workers", "toast_tuple_target", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items":
+		case "retain history for", "retain history", "parallel_workers", "toast_tuple_target", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items",
+			"fillfactor", "fastupdate", "buffering", "gin_pending_list_limit", "pages_per_range", "autosummarize":
 		default:
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter \"%s\"", name)
 		}

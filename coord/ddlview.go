@@ -2,6 +2,7 @@ package coord
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -330,14 +331,16 @@ func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w
 	if err != nil {
 		return err
 	}
-	if n.Unique {
-		if t.Kind != catalog.KindTable {
-			return pgerror.Unsupported("unique index on a " + t.Kind.String())
-		}
+	if n.Unique && t.Kind == catalog.KindTable {
 		return s.createUniqueIndex(d, t, x, name, n)
 	}
+	if n.Unique {
+		if err := s.provenKey(d, t, x); err != nil {
+			return err
+		}
+	}
 	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Exprs: x.Exprs, Where: x.Where, Deps: append([]plan.ObjectID{t.ID}, x.Deps...),
-		Cluster: cl, Temporary: t.Temporary}
+		Cluster: cl, Temporary: t.Temporary, Proven: n.Unique}
 	if t.Kind == catalog.KindView {
 		q, err := planner.BindQuery(s.bindContext(nil), t.Query, mustQuery(t.Query))
 		if err != nil {
@@ -356,6 +359,24 @@ func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w
 	}
 	d.apply(catalog.Change{Put: o})
 	return nil
+}
+
+// provenKey checks that the query of a view makes the columns of a unique index unique:
+// a view that is kept up to date cannot refuse a change.
+func (s *Session) provenKey(d *ddlState, t, x *catalog.Object) error {
+	if (t.Kind == catalog.KindView || t.Kind == catalog.KindMaterializedView) && x.Plain() {
+		rel, err := s.c.viewPlan(d.cat, t)
+		if err != nil {
+			return err
+		}
+		for _, k := range plan.Keys(rel) {
+			if !slices.ContainsFunc(k, func(c int) bool { return !slices.Contains(x.Key, c) }) {
+				return nil
+			}
+		}
+	}
+	return pgerror.Unsupported("unique index on a " + t.Kind.String() + " whose query does not make its columns unique").
+		WithHint("Those of its GROUP BY, DISTINCT or the keys of its tables are unique. An index need not be.")
 }
 
 // createUniqueIndex runs CREATE UNIQUE INDEX: a key of the table.

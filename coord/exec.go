@@ -238,6 +238,12 @@ func statementName(st *pg.Node) string {
 
 // setVariable runs SET and RESET.
 func (s *Session) setVariable(n *parser.SetVariable) error {
+	if strings.EqualFold(n.Name, "session_authorization") {
+		if n.Reset || len(n.Values) == 0 || n.Values[0].Text == s.user {
+			return nil
+		}
+		return pgerror.New(pgerror.InvalidParameterValue, "role \"%s\" does not exist", n.Values[0].Text)
+	}
 	if n.Reset {
 		return s.set.reset(n.Name)
 	}

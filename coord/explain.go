@@ -24,16 +24,21 @@ func (s *Session) explain(ctx context.Context, p *prepared, n *parser.Explain) (
 	switch n.Format {
 	case "", "text", "verbose text":
 		return s.explainText(ctx, p, n)
-	case "json":
+	case "json", "xml", "yaml":
 		text := *n
 		text.Verbose = false
 		out, err := s.explainText(ctx, p, &text)
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", err
+		case n.Format == "json":
+			return planJSON(out)
+		case n.Format == "xml":
+			return planXML(out)
 		}
-		return planJSON(out)
+		return planYAML(out), nil
 	}
-	return "", pgerror.Unsupported("EXPLAIN (FORMAT " + strings.ToUpper(n.Format) + ")")
+	return "", pgerror.New(pgerror.InvalidParameterValue, "unrecognized value for EXPLAIN option \"format\": \"%s\"", n.Format)
 }
 
 func (s *Session) explainText(ctx context.Context, p *prepared, n *parser.Explain) (string, error) {

@@ -312,7 +312,7 @@ func (s *Session) indexes(id plan.ObjectID) []planner.Index {
 			if u.Index != nil && u.Index.Internal {
 				continue
 			}
-			add(u, u.Key, u.Index != nil && u.Index.Unique)
+			add(u, u.Key, u.UniqueIndex())
 			coll := s.c.collection(u.ID)
 			last := len(out) - 1
 			switch {

@@ -53,3 +53,33 @@ func TestReadIndex(t *testing.T) {
 		t.Errorf("%s views are left", got)
 	}
 }
+
+// TestUniqueIndexOfView checks that a unique index of a view is taken where the view's
+// query makes its columns unique, and only there.
+func TestUniqueIndexOfView(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	c := d.connect()
+	d.exec(c, "CREATE TABLE t (id int PRIMARY KEY, a int, b int)")
+	d.exec(c, "INSERT INTO t VALUES (1, 2, 3), (4, 2, 6)")
+	d.exec(c, "CREATE MATERIALIZED VIEW v AS SELECT a, sum(b) AS s FROM t GROUP BY a")
+	d.exec(c, "CREATE UNIQUE INDEX u ON v (a)")
+	d.exec(c, "CREATE UNIQUE INDEX ON v (s, a)")
+	for _, sql := range []string{"CREATE UNIQUE INDEX ON v (s)", "CREATE UNIQUE INDEX ON v ((a + 1))"} {
+		if _, err := c.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "SQLSTATE 0A000") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for range 2 {
+		if got, want := d.text(c, "SELECT indisunique, pg_get_indexdef(indexrelid) FROM pg_index WHERE indexrelid = 'u'::regclass"), "t,CREATE UNIQUE INDEX u ON public.v USING btree (a)"; got != want {
+			t.Errorf("the index is %q, want %q", got, want)
+		}
+		if got := d.text(c, "SELECT s FROM v WHERE a = 2"); got != "9" {
+			t.Errorf("the view has %q", got)
+		}
+		d.close()
+		d = open(t, dir)
+		c = d.connect()
+	}
+	d.close()
+}

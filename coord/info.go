@@ -38,8 +38,11 @@ func (s *Session) utilityColumns(p *prepared) ([]pgwire.Column, error) {
 		return cols, err
 	case *parser.Explain:
 		cols := textColumns("QUERY PLAN")
-		if n.Format == "json" {
+		switch n.Format {
+		case "json":
 			cols[0].Type = types.JSON
+		case "xml":
+			cols[0].Type = types.XML
 		}
 		return cols, nil
 	case *parser.Subscribe:
@@ -97,7 +100,7 @@ func (s *Session) execInfo(ctx context.Context, p *prepared, w pgwire.ResultWrit
 		text, err = s.explain(ctx, p, n)
 		text = strings.TrimRight(text, "\n")
 		lines := []string{text}
-		if n.Format != "json" { // a document is one value
+		if n.Format == "" || strings.HasSuffix(n.Format, "text") { // a document is one value
 			lines = strings.Split(text, "\n")
 		}
 		for _, l := range lines {

@@ -74,7 +74,7 @@ max_connections = 200
 fsync = off
 timezone = 'UTC'
 C
-  pg_as "$bin/pg_ctl" -D "$data" -l "$(dirname "$data")/log" -w start >"$run/pg_ctl.log" 2>&1 || { cat "$run/pg_ctl.log" >&2; return 1; }
+  pg_as "$bin/pg_ctl" -D "$data" -l "$(dirname "$data")/log" -w start >"$run/pg_ctl.log" 2>&1 9>&- || { cat "$run/pg_ctl.log" >&2; return 1; }
   echo "$port" >"$run/pg.port"; echo "$data" >"$run/pg.datadir"
 }
 
@@ -123,7 +123,7 @@ C
   if [ ! -d "$run/kafka/data" ]; then
     java -cp "$deps/kafka/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c "$run/kafka/server.properties" >"$run/kafka/format.log" 2>&1
   fi
-  setsid nohup java -Xmx384m -Dlog4j2.configurationFile="$run/kafka/log4j2.yaml" -cp "$deps/kafka/*" kafka.Kafka "$run/kafka/server.properties" >>"$run/kafka.log" 2>&1 </dev/null &
+  setsid nohup java -Xmx384m -Dlog4j2.configurationFile="$run/kafka/log4j2.yaml" -cp "$deps/kafka/*" kafka.Kafka "$run/kafka/server.properties" >>"$run/kafka.log" 2>&1 </dev/null 9>&- &
   echo $! >"$run/kafka.pid"
   echo "$port" >"$run/kafka.port"
   wait_for kafka 60 tcp_open "$port"
@@ -141,7 +141,7 @@ start_registry() {
     rm -f "$deps/apicurio-registry-app-$registry_version-all.tar.gz"; touch "$dir/.complete"
   fi
   local port; port=$(free_port)
-  QUARKUS_HTTP_HOST=127.0.0.1 QUARKUS_HTTP_PORT=$port setsid nohup java -Xmx384m -jar "$dir"/*runner.jar >"$run/registry.log" 2>&1 </dev/null &
+  QUARKUS_HTTP_HOST=127.0.0.1 QUARKUS_HTTP_PORT=$port setsid nohup java -Xmx384m -jar "$dir"/*runner.jar >"$run/registry.log" 2>&1 </dev/null 9>&- &
   echo $! >"$run/registry.pid"
   echo "$port" >"$run/registry.port"
 }
@@ -150,7 +150,7 @@ registry_ready() { curl -fs "http://127.0.0.1:$(cat "$run/registry.port")/apis/c
 
 up() {
   mkdir -p "$run" "$deps"
-  exec 9>"$run/lock"; flock 9
+  exec 9>"$run/lock"; flock 9 # the servers must not inherit it (9>&-)
   start_registry
   start_postgres
   start_kafka

@@ -223,7 +223,7 @@ func newModel(s *catalog.Snapshot) *model {
 		if o.Kind != catalog.KindIndex || t == nil || o.Index != nil && o.Index.Internal {
 			continue
 		}
-		x := &rel{obj: o, oid: o.OID, name: o.Name, table: t, key: o.Key, unique: o.Index != nil && o.Index.Unique}
+		x := &rel{obj: o, oid: o.OID, name: o.Name, table: t, key: o.Key, unique: o.UniqueIndex()}
 		if o.Index != nil && o.Index.Constraint {
 			x.constraint = 'u'
 		}

@@ -198,6 +198,9 @@ func (x exprBinder) args(f *pg.FuncCall) (args []expr.Expr, names []string, err 
 		if err != nil {
 			return nil, nil, err
 		}
+		if p, ok := e.(*expr.Param); ok && p.Typ.OID == types.OIDVoid && x.scope.kind != inCall {
+			continue // JDBC's way to say that a parameter is for output
+		}
 		args = append(args, e)
 	}
 	return args, names, nil

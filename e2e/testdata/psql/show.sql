@@ -67,3 +67,9 @@ SELECT current_setting('DateStyle'), set_config('application_name', 'test', fals
 SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1;
 SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position;
 SELECT relname, relkind FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1;
+EXPLAIN (FORMAT XML) SELECT DISTINCT k FROM t;
+EXPLAIN (FORMAT YAML) SELECT DISTINCT k FROM t;
+EXPLAIN (FORMAT nope) SELECT 1 AS one;
+SHOW password_encryption;
+SET SESSION AUTHORIZATION DEFAULT;
+SET SESSION AUTHORIZATION nobody;
