@@ -83,7 +83,10 @@ type Object struct {
 	// Exprs are the expressions in an index's key (see ExprKey), Where says which
 	// rows it has, "" for all.
 	Exprs []IndexExpr `json:",omitempty"`
-	Where string      `json:",omitempty"`
+	// Orders are the orders that an index's definition asks for, by the parts of its
+	// key, nil for none: they are shown; nothing goes by them.
+	Orders []KeyOrder `json:",omitempty"`
+	Where  string     `json:",omitempty"`
 	// Proven says of an index of a view that its query makes the key unique.
 	Proven bool `json:",omitempty"`
 	// Index tells more of an index that is kept together with its table.

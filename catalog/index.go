@@ -48,3 +48,25 @@ func (o *Object) WhereText() string {
 	}
 	return " WHERE " + o.Where
 }
+
+// KeyOrder is the order of a part of an index's key, in the bits of pg_index.indoption.
+type KeyOrder uint8
+
+// The bits of a KeyOrder.
+const (
+	OrderDesc KeyOrder = 1 << iota
+	OrderNullsFirst
+)
+
+// Order is the order of part i of an index's key.
+func (o *Object) Order(i int) KeyOrder {
+	if i >= len(o.Orders) {
+		return 0
+	}
+	return o.Orders[i]
+}
+
+// String is the order as it follows the part of the key, "" if it is the usual one.
+func (k KeyOrder) String() string {
+	return [...]string{"", " DESC NULLS LAST", " NULLS FIRST", " DESC"}[k&3]
+}

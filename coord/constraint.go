@@ -159,7 +159,7 @@ func indexSQL(t, x *catalog.Object) string {
 func indexKeyText(t, x *catalog.Object) string {
 	out := make([]string, len(x.Key))
 	for i, k := range x.Key {
-		out[i] = x.KeyText(k, t.Columns, quoteName)
+		out[i] = x.KeyText(k, t.Columns, quoteName) + x.Order(i).String()
 	}
 	return strings.Join(out, ", ")
 }

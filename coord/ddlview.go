@@ -339,7 +339,7 @@ func (s *Session) createIndex(d *ddlState, p *prepared, n *parser.CreateIndex, w
 			return err
 		}
 	}
-	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Exprs: x.Exprs, Where: x.Where, Deps: append([]plan.ObjectID{t.ID}, x.Deps...),
+	o := &catalog.Object{Schema: t.Schema, Name: name, Kind: catalog.KindIndex, Columns: t.Columns, Table: t.ID, Key: key, Exprs: x.Exprs, Orders: x.Orders, Where: x.Where, Deps: append([]plan.ObjectID{t.ID}, x.Deps...),
 		Cluster: cl, Temporary: t.Temporary, Proven: n.Unique}
 	if t.Kind == catalog.KindView {
 		q, err := planner.BindQuery(s.bindContext(nil), t.Query, mustQuery(t.Query))

@@ -45,12 +45,16 @@ func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIn
 		if name := x.KeyText(part, t.Columns, quoteName); !seen[name] {
 			seen[name] = true
 			x.Key = append(x.Key, part)
+			x.Orders = append(x.Orders, writtenOrder(k))
 			if i, ok := catalog.ExprOf(part); ok {
 				names = append(names, x.Exprs[i].Name)
 			} else {
 				names = append(names, t.Columns[part].Name)
 			}
 		}
+	}
+	if !slices.ContainsFunc(x.Orders, func(k catalog.KeyOrder) bool { return k != 0 }) {
+		x.Orders = nil
 	}
 	if n.Where == nil {
 		return nil
@@ -67,6 +71,17 @@ func (s *Session) indexKey(x, t *catalog.Object, text string, n *parser.CreateIn
 		}
 	}
 	return err
+}
+
+// writtenOrder is the order that a definition asks for.
+func writtenOrder(k *parser.IndexKey) (o catalog.KeyOrder) {
+	if k.Desc {
+		o |= catalog.OrderDesc
+	}
+	if k.NullsFirst {
+		o |= catalog.OrderNullsFirst
+	}
+	return o
 }
 
 // freeColumn is a name that is not among names: the one wished, with a number if

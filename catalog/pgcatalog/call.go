@@ -98,6 +98,8 @@ func init() {
 		"pg_get_function_arg_default":        argDefaultCall,
 		"pg_get_userbyid":                    userCall,
 		"pg_get_serial_sequence":             serialCall,
+		"pg_sequence_last_value":             lastValueCall,
+		"pg_get_triggerdef":                  triggerDefCall,
 		"pg_describe_object":                 describeCall,
 		"obj_description":                    objDescriptionCall,
 		"col_description":                    colDescriptionCall,
@@ -133,8 +135,8 @@ func init() {
 		"pg_collation_is_visible":            existsCall(func(oid uint32) bool { return collationNames()[oid] != "" }),
 	}
 	// Of objects that do not exist here nothing can be said.
-	for _, name := range []string{"pg_get_triggerdef", "pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_statisticsobjdef",
-		"pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "shobj_description", "pg_sequence_last_value", "pg_conversion_is_visible",
+	for _, name := range []string{"pg_get_partkeydef", "pg_get_partition_constraintdef", "pg_get_statisticsobjdef",
+		"pg_get_statisticsobjdef_columns", "pg_get_function_sqlbody", "shobj_description", "pg_conversion_is_visible",
 		"pg_statistics_obj_is_visible",
 		"acldefault", "pg_get_statisticsobjdef_expressions", "pg_partition_root", "pg_collation_actual_version", "pg_database_collation_actual_version"} {
 		functions[name] = func(*call) result { return none }
@@ -502,7 +504,7 @@ func liveTuplesCall(c *call) result {
 var (
 	amProperties = map[string]bool{"can_order": true, "can_unique": true, "can_multi_col": true, "can_exclude": true, "can_include": true}
 	xProperties  = map[string]bool{"clusterable": true, "index_scan": true, "bitmap_scan": true, "backward_scan": true}
-	colProps     = map[string]bool{"asc": true, "desc": false, "nulls_first": false, "nulls_last": true, "orderable": true,
+	colProps     = map[string]bool{"orderable": true,
 		"distance_orderable": false, "returnable": true, "search_array": true, "search_nulls": true}
 )
 
@@ -527,7 +529,17 @@ func indexPropertyCall(c *call) result { return property(xProperties, c.args[1],
 
 func columnPropertyCall(c *call) result {
 	x := c.index(0)
-	return property(colProps, c.args[2], x != nil && c.number(1) >= 1 && c.number(1) <= len(x.key))
+	if x == nil || c.number(1) < 1 || c.number(1) > len(x.key) {
+		return none
+	}
+	o := x.order(c.number(1) - 1)
+	switch strings.ToLower(c.args[2]) {
+	case "asc", "desc":
+		return boolean((o&catalog.OrderDesc != 0) == strings.EqualFold(c.args[2], "desc"))
+	case "nulls_first", "nulls_last":
+		return boolean((o&catalog.OrderNullsFirst != 0) == strings.EqualFold(c.args[2], "nulls_first"))
+	}
+	return property(colProps, c.args[2], true)
 }
 
 func tableVisibleCall(c *call) result {
@@ -545,7 +557,11 @@ func typeVisibleCall(c *call) result {
 	}
 	t := types.Lookup(types.OID(oid))
 	if t == nil {
-		return none
+		x := moreTypes().byOID[oid]
+		if x == nil {
+			return none
+		}
+		return boolean(x.Schema == catalog.SchemaPgCatalog || c.r.typeVisible(x.Schema, x.name))
 	}
 	if t.OID < types.FirstUser {
 		return boolean(true)

@@ -39,13 +39,13 @@ func classes(m *model, _ Env, f *filler) {
 		switch rs[i].kind {
 		case 'i':
 			return amBtree
-		case 'v', 'S':
+		case 'v', 'S', 'c':
 			return 0
 		}
 		return amHeap
 	})
 	f.oid("relfilenode", func(i int) uint32 {
-		if rs[i].kind == 'v' {
+		if rs[i].kind == 'v' || rs[i].kind == 'c' {
 			return 0
 		}
 		return rs[i].oid
@@ -74,10 +74,7 @@ func classes(m *model, _ Env, f *filler) {
 		return int64(len(rs[i].obj.Checks))
 	})
 	// Foreign keys are triggers in PostgreSQL: psql looks for them then only.
-	f.bool("relhastriggers", func(i int) bool {
-		o := rs[i].obj
-		return o != nil && (len(o.Foreign) > 0 || o.Kind == catalog.KindTable && len(m.snap.References(o.ID)) > 0)
-	})
+	f.bool("relhastriggers", func(i int) bool { return m.hasTriggers(rs[i]) })
 	f.bool("relhasrules", func(i int) bool { return rs[i].isView() })
 	f.all(true, "relispopulated")
 	f.char("relreplident", func(i int) byte {
@@ -140,6 +137,11 @@ func (m *model) attrs(keep func(r *rel) bool) []attr {
 	return out
 }
 
+// systemColumns are the columns that can be read of every table, by their numbers from -2
+// down.
+var systemColumns = []catalog.Column{{Name: "xmin", Type: types.Of(types.OIDXid)}, {Name: "cmin", Type: types.Of(types.OIDCid)},
+	{Name: "xmax", Type: types.Of(types.OIDXid)}, {Name: "cmax", Type: types.Of(types.OIDCid)}, {Name: "tableoid", Type: types.Oid}}
+
 var unknownType = &types.Info{Name: "text", Len: -1, Align: 'i', Storage: 'x'}
 
 // infoOf describes the type of a column.
@@ -152,12 +154,17 @@ func infoOf(t types.Type) *types.Info {
 
 func attributes(m *model, _ Env, f *filler) {
 	as := m.attrs(nil)
+	for _, r := range m.ofKind("rmS") {
+		for i := range systemColumns {
+			as = append(as, attr{r, -2 - i, &systemColumns[i]})
+		}
+	}
 	f.n = len(as)
 	f.oid("attrelid", func(i int) uint32 { return as[i].rel.oid })
 	f.text("attname", func(i int) string { return as[i].col.Name })
 	f.oid("atttypid", func(i int) uint32 { return uint32(as[i].col.Type.OID) })
 	f.int("attstattarget", func(i int) int64 {
-		if as[i].rel.system() {
+		if as[i].rel.system() || as[i].num < 0 {
 			return 0
 		}
 		return -1
@@ -175,7 +182,9 @@ func attributes(m *model, _ Env, f *filler) {
 	f.bool("attbyval", func(i int) bool { return infoOf(as[i].col.Type).ByVal })
 	f.char("attalign", func(i int) byte { return infoOf(as[i].col.Type).Align })
 	f.char("attstorage", func(i int) byte { return infoOf(as[i].col.Type).Storage })
-	f.bool("attnotnull", func(i int) bool { return as[i].rel.kind == 'r' && as[i].col.NotNull })
+	f.bool("attnotnull", func(i int) bool {
+		return as[i].rel.kind == 'S' || as[i].rel.kind == 'r' && as[i].col.NotNull || as[i].num < 0
+	})
 	f.bool("atthasdef", func(i int) bool { return as[i].hasDefault() })
 	f.char("attidentity", func(i int) byte {
 		switch {
@@ -282,6 +291,7 @@ func indexes(m *model, _ Env, f *filler) {
 	f.int("indnatts", func(i int) int64 { return int64(len(xs[i].key)) })
 	f.same("indnkeyatts", "indnatts")
 	f.bool("indisunique", func(i int) bool { return xs[i].unique })
+	f.bool("indnullsnotdistinct", func(i int) bool { return xs[i].nullsNotDistinct() })
 	f.bool("indisprimary", func(i int) bool { return xs[i].constraint == 'p' })
 	f.all(true, "indimmediate", "indisvalid", "indisready", "indislive")
 	f.extend("indkey", func(i int, dst []byte) []byte {
@@ -310,7 +320,13 @@ func indexes(m *model, _ Env, f *filler) {
 	}
 	each("indcollation", func(t types.Type) uint32 { return infoOf(t).Collation })
 	each("indclass", opclassOf)
-	f.extend("indoption", func(i int, dst []byte) []byte { return int2Vector(dst, 0, len(xs[i].key)) })
+	f.extend("indoption", func(i int, dst []byte) []byte {
+		v := columnar.MakeFixed(columnar.KindInt16, len(xs[i].key))
+		for k := range v.Int16s() {
+			v.Int16s()[k] = int16(xs[i].order(k))
+		}
+		return types.AppendArray(dst, types.OIDInt2, []types.Dim{{Len: int32(len(xs[i].key))}}, v, 0, len(xs[i].key))
+	})
 }
 
 // constraintRow is a row of pg_constraint.
@@ -495,6 +511,35 @@ func constraints(m *model, _ Env, f *filler) {
 		}
 		return 's'
 	})
+	operators := func(name string, of func(fk, ref types.Type) uint32) {
+		f.each(name, func(i int, b *columnar.Builder) {
+			fk := cs[i].foreign
+			if fk == nil {
+				b.Null()
+				return
+			}
+			oids := make([]uint32, len(fk.Columns))
+			for k := range oids {
+				oids[k] = of(cs[i].table.obj.Columns[fk.Columns[k]].Type, cs[i].ref.obj.Columns[fk.RefColumns[k]].Type)
+			}
+			b.Bytes(oidArray(nil, oids))
+		})
+	}
+	operators("conpfeqop", func(fk, ref types.Type) uint32 {
+		if o := operatorNamed("=", uint32(ref.Storage().OID), uint32(fk.Storage().OID)); o != 0 {
+			return o
+		}
+		return equalityOf(ref)
+	})
+	operators("conppeqop", func(_, ref types.Type) uint32 { return equalityOf(ref) })
+	operators("conffeqop", func(fk, _ types.Type) uint32 { return equalityOf(fk) })
+	f.each("confdelsetcols", func(i int, b *columnar.Builder) {
+		if cs[i].foreign == nil || cs[i].foreign.SetColumns == nil {
+			b.Null()
+			return
+		}
+		b.Bytes(attrArray(nil, cs[i].foreign.SetColumns, 1))
+	})
 	f.each("confkey", func(i int, b *columnar.Builder) {
 		if cs[i].foreign == nil {
 			b.Null()
@@ -503,6 +548,17 @@ func constraints(m *model, _ Env, f *filler) {
 		b.Bytes(attrArray(nil, cs[i].foreign.RefColumns, 1))
 	})
 	f.bool("connoinherit", func(i int) bool { return cs[i].kind != 'c' })
-	f.extend("conkey", func(i int, dst []byte) []byte { return attrArray(dst, cs[i].key, 1) })
-	f.some("conbin", func(i int) string { return cs[i].expr })
+	f.each("conkey", func(i int, b *columnar.Builder) {
+		if cs[i].key == nil {
+			b.Null()
+			return
+		}
+		b.Bytes(attrArray(nil, cs[i].key, 1))
+	})
+	f.some("conbin", func(i int) string {
+		if cs[i].expr == "" {
+			return ""
+		}
+		return "(" + cs[i].expr + ")"
+	})
 }

@@ -43,9 +43,17 @@ func (r *rel) indexDef(table string, pretty bool) string {
 func (r *rel) indexKeys(pretty bool) string {
 	out := make([]string, len(r.key))
 	for i := range out {
-		out[i] = r.indexKey(i, pretty)
+		out[i] = r.indexKey(i, pretty) + r.order(i).String()
 	}
 	return strings.Join(out, ", ")
+}
+
+// order is the order of a part of the key of an index.
+func (r *rel) order(i int) catalog.KeyOrder {
+	if r.obj == nil {
+		return 0
+	}
+	return r.obj.Order(i)
 }
 
 // indexKey is a part of the key of an index.

@@ -55,6 +55,10 @@ var rowFacts = map[string]string{
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
 	"pg_amproc":        `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"pg_type": `SELECT t.oid, typname, nspname, typlen, typbyval::int, typtype, typcategory, typispreferred::int, typelem, typarray, typinput, typoutput,
+		typreceive, typsend, typmodin, typmodout, typsubscript, typalign, typstorage, typbasetype, typtypmod, typcollation
+		FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace WHERE nspname IN ('pg_catalog', 'information_schema') AND typrelid = 0
+		AND t.oid NOT IN (TABLE known) AND t.oid NOT IN (SELECT typarray FROM pg_type WHERE typrelid <> 0) ORDER BY t.oid`,
 	"pg_ts_config":     `SELECT oid, cfgname, cfgnamespace, cfgowner, cfgparser FROM pg_ts_config WHERE oid < 16384 ORDER BY oid`,
 	"pg_ts_config_map": `SELECT mapcfg, maptokentype, mapseqno, mapdict FROM pg_ts_config_map WHERE mapcfg < 16384 ORDER BY mapcfg, maptokentype, mapseqno`,
 	"pg_ts_dict":       `SELECT oid, dictname, dictnamespace, dictowner, dicttemplate, dictinitoption FROM pg_ts_dict WHERE oid < 16384 ORDER BY oid`,
@@ -83,9 +87,10 @@ CREATE TEMP TABLE typed_procs AS SELECT p.oid FROM pg_proc p WHERE pronamespace 
   AND NOT EXISTS (SELECT FROM unnest(proargtypes::oid[] || coalesce(proallargtypes, '{}')) a WHERE a NOT IN (TABLE known));
 CREATE TEMP TABLE known_aggregates AS SELECT a.* FROM pg_aggregate a WHERE aggfnoid IN (TABLE typed_procs);
 CREATE TEMP TABLE used_procs AS SELECT DISTINCT f AS oid FROM (
-  SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript]::oid[]) f FROM pg_type WHERE oid IN (TABLE known)
+  SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript, typanalyze]::oid[]) f FROM pg_type
+    WHERE typnamespace IN (11, 'information_schema'::regnamespace)
+  UNION ALL SELECT oid::oid FROM pg_proc WHERE proname ~ '^RI_FKey_|^enum_(in|out|recv|send)$|^domain_(in|recv)$' AND pronamespace = 11
   UNION ALL SELECT unnest(ARRAY[oprcode, oprrest, oprjoin]::oid[]) FROM known_operators
-  UNION ALL SELECT 3816 -- array_typanalyze
   UNION ALL SELECT castfunc FROM known_casts
   UNION ALL SELECT amproc FROM known_amprocs
   UNION ALL SELECT unnest(ARRAY[prsstart, prstoken, prsend, prsheadline, prslextype]::oid[]) FROM pg_ts_parser WHERE oid < 16384

@@ -258,15 +258,6 @@ func attrArray(dst []byte, cols []int, lower int32) []byte {
 	return types.AppendArray(dst, types.OIDInt2, []types.Dim{{Len: int32(len(cols)), Lower: lower}}, v, 0, len(cols))
 }
 
-// int2Vector is an int2vector of n equal numbers.
-func int2Vector(dst []byte, x int16, n int) []byte {
-	v := columnar.MakeFixed(columnar.KindInt16, n)
-	for i := range v.Int16s() {
-		v.Int16s()[i] = x
-	}
-	return types.AppendArray(dst, types.OIDInt2, []types.Dim{{Len: int32(n)}}, v, 0, n)
-}
-
 func textArray(dst []byte, elem types.OID, texts []string) []byte {
 	b := columnar.NewBuilder(columnar.KindBytes, len(texts))
 	for _, s := range texts {

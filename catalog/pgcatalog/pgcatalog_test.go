@@ -194,15 +194,16 @@ func TestRelations(t *testing.T) {
 			"orders|r|f|10", "open_orders|v|t|0", "totals|m|t|50", "orders_who|i|f|10", "orders_Who_amount_key|i|f|10", "orders_pkey|i|f|10"}},
 		{"pg_class", "relname relkind relnamespace reltype", "oid", "1259", []string{"pg_class|r|11|83"}},
 		{"pg_attribute", "attname atttypid atttypmod attnum attnotnull atthasdef attndims attlen attcollation", "attrelid", "16385", []string{
-			"id|20|-1|1|t|f|0|8|0", "Who|1043|24|2|f|t|0|-1|100", "amount|1700|655366|3|f|f|0|-1|0", "tags|1009|-1|5|f|f|1|-1|100", "span|1186|201916415|6|f|f|0|16|0"}},
+			"id|20|-1|1|t|f|0|8|0", "Who|1043|24|2|f|t|0|-1|100", "amount|1700|655366|3|f|f|0|-1|0", "tags|1009|-1|5|f|f|1|-1|100", "span|1186|201916415|6|f|f|0|16|0",
+			"xmin|28|-1|-2|t|f|0|4|0", "cmin|29|-1|-3|t|f|0|4|0", "xmax|28|-1|-4|t|f|0|4|0", "cmax|29|-1|-5|t|f|0|4|0", "tableoid|26|-1|-6|t|f|0|4|0"}},
 		{"pg_attribute", "attname attnum", "attrelid", "16390", []string{"Who|1"}},
-		{"pg_attribute", "attname atttypid attnotnull", "attrelid", "2604", []string{"oid|26|t", "adrelid|26|t", "adnum|21|t", "adbin|194|t"}},
+		{"pg_attribute", "attname atttypid attnotnull", "attrelid", "2604", []string{"oid|26|t", "adrelid|26|t", "adnum|21|t", "adbin|194|t", "xmin|28|t", "cmin|29|t", "xmax|28|t", "cmax|29|t", "tableoid|26|t"}},
 		{"pg_attrdef", "adrelid adnum adbin", "", "", []string{"16385|2|'x'::text"}},
 		{"pg_index", "indexrelid indnatts indisunique indisprimary indkey indclass indoption indcollation", "indrelid", "16385", []string{
 			"16390|1|t|f|2|3126|0|100", "16393|2|t|f|2 3|3126 3125|0 0|100 0", "67125249|1|t|t|1|3124|0|0"}},
 		{"pg_constraint", "oid conname contype conkey conindid connoinherit conbin", "conrelid", "16385", []string{
 			"536887305|orders_Who_amount_key|u|{2,3}|16393|t|NULL", "603996161|orders_pkey|p|{1}|67125249|t|NULL",
-			"1174421505|orders_amount_check|c|{3}|0|f|amount > 0 AND 'tags' <> 'x'"}},
+			"1174421505|orders_amount_check|c|{3}|0|f|(amount > 0 AND 'tags' <> 'x')"}},
 		{"pg_description", "objoid objsubid description", "classoid", "1259", []string{"16385|0|One row per order", "16385|3|In euros"}},
 		{"pg_type", "oid typtype typrelid typarray typinput", "typname", "orders", []string{"536903682|c|16385|536903683|record_in", "536903696|c|16392|536903697|record_in"}},
 		{"pg_type", "oid typelem typsubscript typanalyze", "typname", "_totals", []string{"536903691|536903690|array_subscript_handler|array_typanalyze"}},

@@ -348,14 +348,46 @@ var opclasses = sync.OnceValue(func() map[types.OID]uint32 {
 	return m
 })
 
+// operatorNamed is the OID of an operator, 0 if there is none for these types.
+func operatorNamed(name string, left, right uint32) uint32 {
+	for _, o := range operatorTable().byName[name] {
+		if o.left == left && o.right == right {
+			return o.oid
+		}
+	}
+	return 0
+}
+
+// equalityOf is the operator by which keys of a type are equal: that of its operator
+// class.
+func equalityOf(t types.Type) uint32 {
+	class := opclassOf(t)
+	for o, c := range opclasses() {
+		if c == class {
+			return operatorNamed("=", uint32(o), uint32(o))
+		}
+	}
+	return 0
+}
+
 // opclassOf is the operator class of an index on a column of the type.
 func opclassOf(t types.Type) uint32 {
 	o := t.OID
 	i := infoOf(t)
 	switch {
+	case i.Kind == 'd':
+		return opclassOf(t.Storage())
 	case opclasses()[o] != 0:
 	case i.IsArray():
 		o = types.OIDAnyArray
+	case i.Kind == 'e':
+		o = types.OIDAnyEnum
+	case i.Kind == 'r':
+		o = types.OIDAnyRange
+	case i.Kind == 'm':
+		o = types.OIDAnyMultirange
+	case i.Kind == 'c':
+		o = types.OIDRecord
 	case i.Category == 'S':
 		o = types.OIDText
 	case i.Category == 'N': // the aliases of oid

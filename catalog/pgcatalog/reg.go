@@ -94,7 +94,8 @@ func (r *Reader) typeName(m *model, oid uint32) (string, bool) {
 	}
 	x := m.byType[oid]
 	if x == nil {
-		return "", false
+		s := r.moreTypeName(oid)
+		return s, s != ""
 	}
 	if oid == x.arrayType {
 		return r.relName(m, x) + "[]", true
@@ -283,6 +284,9 @@ func (r *Reader) regtype(name string) (uint32, error) {
 			return uint32(o.Def.Array), nil
 		}
 		return o.OID, nil
+	}
+	if o := r.moreTypeOID(schema, last, array); o != 0 {
+		return o, nil
 	}
 	x := find(schema, last)
 	if x == nil || x.rowType == 0 {

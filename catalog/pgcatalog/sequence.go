@@ -33,6 +33,7 @@ func sequences(m *model, _ Env, f *filler) {
 }
 
 func sequenceViews(m *model, e Env, f *filler) {
+	var rows []row
 	for _, r := range m.ofKind("S") {
 		d := r.obj.Sequence
 		x := row{"schemaname": r.schema, "sequencename": r.name, "sequenceowner": e.User(), "data_type": uint32(d.Type.OID),
@@ -40,8 +41,9 @@ func sequenceViews(m *model, e Env, f *filler) {
 		if v, called := e.LastValue(r.obj); called {
 			x["last_value"] = v
 		}
-		f.rows(x)
+		rows = append(rows, x)
 	}
+	f.rows(rows...)
 }
 
 func infoSequences(m *model, e Env, f *filler) {
@@ -76,6 +78,18 @@ func infoSequences(m *model, e Env, f *filler) {
 	number("maximum_value", func(d *catalog.Sequence) int64 { return d.Max })
 	number("increment", func(d *catalog.Sequence) int64 { return d.Increment })
 	f.text("cycle_option", func(i int) string { return yesNo(def(i).Cycle) })
+}
+
+// lastValueCall is pg_sequence_last_value: NULL before the first value.
+func lastValueCall(c *call) result {
+	x := c.m.byOID[c.oid(0)]
+	if x == nil || x.kind != 'S' {
+		return none
+	}
+	if v, called := c.r.env.LastValue(x.obj); called {
+		return integer(v)
+	}
+	return none
 }
 
 // serialCall is pg_get_serial_sequence: the sequence that a column owns.

@@ -55,6 +55,7 @@ func (m *model) types() []typeRow {
 		t := &infos[i]
 		out = append(out, typeRow{uint32(t.OID), nspCatalog, t.Name, 0, uint32(t.Elem), uint32(t.Array), t})
 	}
+	out = append(out, moreTypes().rows...)
 	for _, o := range m.userTypes() {
 		for _, t := range types.UserDefined(types.OID(o.OID)) {
 			if t.Kind != 'c' && (t.Elem == 0 || o.Def.Kind != 'c') { // those are with the relations
@@ -111,8 +112,28 @@ func pgRanges(m *model, _ Env, f *filler) {
 	f.oid("rngtypid", func(i int) uint32 { return uint32(rs[i].OID) })
 	f.oid("rngsubtype", func(i int) uint32 { return uint32(rs[i].Subtype) })
 	f.oid("rngmultitypid", func(i int) uint32 { return uint32(rs[i].Multirange) })
+	f.oid("rngsubopc", func(i int) uint32 { return opclassOf(types.Of(rs[i].Subtype)) })
 	f.oid("rngcanonical", func(i int) uint32 { return supportProc(rs[i].Name + "_canonical") })
 	f.oid("rngsubdiff", func(i int) uint32 { return supportProc(rs[i].Name + "_subdiff") })
+}
+
+// analyzer is the function that gathers statistics of a type, "-" for the usual one.
+func analyzer(t *types.Info) string {
+	switch {
+	case t.Kind == 'd':
+		if b := types.Lookup(t.Definition.Base.OID); b != nil {
+			return analyzer(b)
+		}
+	case t.Kind == 'r':
+		return "range_typanalyze"
+	case t.Kind == 'm':
+		return "multirange_typanalyze"
+	case t.OID == types.OIDTSVector:
+		return "ts_typanalyze"
+	case t.Subscript == "array_subscript_handler" && strings.HasPrefix(t.Input, "array_"):
+		return "array_typanalyze"
+	}
+	return "-"
 }
 
 func pgTypes(m *model, _ Env, f *filler) {
@@ -144,10 +165,7 @@ func pgTypes(m *model, _ Env, f *filler) {
 		"typmodin":     func(t *types.Info) string { return t.ModIn },
 		"typmodout":    func(t *types.Info) string { return t.ModOut },
 		"typanalyze": func(t *types.Info) string {
-			if t.Subscript == "array_subscript_handler" && t.Category == 'A' && strings.HasPrefix(t.Input, "array_") {
-				return "array_typanalyze"
-			}
-			return "-"
+			return analyzer(t)
 		},
 	} {
 		f.oid(name, func(i int) uint32 { return supportProc(fn(ts[i].Info)) })
@@ -167,11 +185,18 @@ func pgTypes(m *model, _ Env, f *filler) {
 		return 0
 	})
 	f.bool("typnotnull", func(i int) bool { d := ts[i].domain(); return d != nil && d.NotNull })
+	f.int("typndims", func(i int) int64 {
+		if d := ts[i].domain(); d != nil && infoOf(d.Base).IsArray() {
+			return 1
+		}
+		return 0
+	})
 	f.some("typdefault", func(i int) string {
 		if d := ts[i].domain(); d != nil {
 			return d.Default
 		}
 		return ""
 	})
+	f.same("typdefaultbin", "typdefault")
 	f.oid("typcollation", func(i int) uint32 { return ts[i].Collation })
 }

@@ -246,7 +246,8 @@ func pgTables(m *model, e Env, f *filler) {
 	rs := m.ofKind("r")
 	m.relColumns(f, rs, "schemaname", "tablename", "tableowner", e.User())
 	f.bool("hasindexes", func(i int) bool { return len(rs[i].indexes) > 0 })
-	f.all(false, "hasrules", "hastriggers", "rowsecurity")
+	f.bool("hastriggers", func(i int) bool { return m.hasTriggers(rs[i]) })
+	f.all(false, "hasrules", "rowsecurity")
 }
 
 func pgViews(m *model, e Env, f *filler) {

@@ -87,7 +87,10 @@ func Define(o OID, schema, name string, d *Definition) {
 	case mapKind:
 		base.Kind, base.Category, base.Align = 'b', 'U', 'i'
 	case 'r':
-		base.Category, base.Align, base.Subtype, base.Multirange = 'R', 'i', d.Subtype, d.Multirange
+		if s := Lookup(d.Subtype); s == nil || s.Align != 'd' {
+			base.Align = 'i'
+		}
+		base.Category, base.Subtype, base.Multirange = 'R', d.Subtype, d.Multirange
 		base.Input, base.Output, base.Receive, base.Send = "range_in", "range_out", "range_recv", "range_send"
 		multi := base
 		multi.OID, multi.Name, multi.Kind, multi.Array = d.Multirange, d.MultirangeName, 'm', d.MultirangeArray
