@@ -54,7 +54,7 @@ var rowFacts = map[string]string{
 	"pg_opclass":  `SELECT oid, opcmethod, opcname, opcnamespace, opcowner, opcfamily, opcintype, opcdefault::int, opckeytype FROM known_opclasses ORDER BY 1`,
 	"pg_amop": `SELECT oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily FROM pg_amop
 		WHERE amopfamily IN (SELECT opcfamily FROM known_opclasses) AND amoplefttype IN (TABLE known) AND amoprighttype IN (TABLE known) ORDER BY oid`,
-	"pg_amproc":        `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
+	"pg_amproc": `SELECT oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid FROM known_amprocs ORDER BY oid`,
 	"pg_type": `SELECT t.oid, typname, nspname, typlen, typbyval::int, typtype, typcategory, typispreferred::int, typelem, typarray, typinput, typoutput,
 		typreceive, typsend, typmodin, typmodout, typsubscript, typalign, typstorage, typbasetype, typtypmod, typcollation
 		FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace WHERE nspname IN ('pg_catalog', 'information_schema') AND typrelid = 0
