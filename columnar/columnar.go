@@ -203,6 +203,9 @@ func FromRaw(kind Kind, n int, nulls Bitmap, fixed []byte, offs []uint32, data [
 	return &Vec{kind: kind, n: n, nulls: nulls, fixed: fixed, offs: offs, data: data}
 }
 
+// SetRaw makes v, which nobody else uses, what FromRaw makes of fixed values.
+func (v *Vec) SetRaw(kind Kind, n int, fixed []byte) { *v = Vec{kind: kind, n: n, fixed: fixed} }
+
 // FromSlice makes a vector over vals, which it then owns. nulls may be nil.
 func FromSlice[T Fixed](vals []T, nulls Bitmap) *Vec {
 	var z T

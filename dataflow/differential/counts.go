@@ -39,10 +39,14 @@ func exceptAllCount(a, b dataflow.Diff) dataflow.Diff { return max(max(a, 0)-max
 
 // Distinct has each row with a positive count once.
 func (c *Circuit) Distinct(s Stream) Stream {
-	if c.scope != nil {
-		return c.scopeDistinct(s)
+	switch {
+	case c.scope == nil:
+		return c.countMap(s, distinctCount)
+	case c.scope.it.c.opts.Once && len(s.Kinds()) > 0:
+		d := &onceDistinct{kinds: s.Kinds(), key: allColumns(len(s.Kinds())), parts: make([]*countTable, c.opts.Partitions)}
+		return c.Add(d, []Stream{s}, s.Kinds()).Out(0)
 	}
-	return c.countMap(s, distinctCount)
+	return c.scopeDistinct(s)
 }
 
 // Threshold has each row with a positive count so many times.

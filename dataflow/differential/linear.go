@@ -277,6 +277,9 @@ func occurrences(d *dataflow.Delta) *dataflow.Delta {
 // Consolidated joins deltas to one in which every row occurs once; nil if
 // nothing is left.
 func Consolidated(kinds []columnar.Kind, ds []*dataflow.Delta) *dataflow.Delta {
+	if len(ds) == 1 && ds[0].N == 1 && ds[0].Diff(0) != 0 {
+		return ds[0]
+	}
 	ds = slices.DeleteFunc(slices.Clone(ds), func(d *dataflow.Delta) bool { return d.N == 0 })
 	if len(ds) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func (c *compiler) makeArrayOp(e *ArrayOp) (*node, error) {
 			return nil, err
 		}
 	}
-	return &node{op: opArrayOp, args: args, arrop: op}, nil
+	return c.node(node{op: opArrayOp, args: args, arrop: op}), nil
 }
 
 // elements are the elements of a constant array, nil if it is empty.

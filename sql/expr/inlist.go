@@ -22,7 +22,7 @@ func (c *compiler) makeIn(e *InList) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &node{op: opIn, args: []*node{arg}, set: set}, nil
+		return c.node(node{op: opIn, args: []*node{arg}, set: set}), nil
 	}
 	or := &Logic{}
 	for _, item := range e.List {

@@ -53,25 +53,74 @@ type node struct {
 
 // compiler turns expressions into nodes.
 type compiler struct {
-	nodes  []*node
+	nodes []*node
+	slab  []node // room for nodes
+	// seen are the expressions that have a node, byHash those of them that are many.
+	seen   []compiled
 	byHash map[uint64][]compiled
 }
 
 type compiled struct {
-	e Expr
-	n *node
+	hash uint64
+	e    Expr
+	n    *node
+}
+
+// fewNodes is how many expressions are looked through one by one.
+const fewNodes = 32
+
+// known is the node of an expression that is equal to e, nil if there is none.
+func (c *compiler) known(h uint64, e Expr) *node {
+	list := c.seen
+	if c.byHash != nil {
+		list = c.byHash[h]
+	}
+	for i := range list {
+		if p := &list[i]; p.hash == h && !p.n.volatile && Equal(p.e, e) {
+			return p.n
+		}
+	}
+	return nil
+}
+
+func (c *compiler) note(p compiled) {
+	if c.byHash == nil {
+		if c.seen = append(c.seen, p); len(c.seen) <= fewNodes {
+			return
+		}
+		c.byHash = map[uint64][]compiled{}
+		for _, p := range c.seen {
+			c.byHash[p.hash] = append(c.byHash[p.hash], p)
+		}
+		return
+	}
+	c.byHash[p.hash] = append(c.byHash[p.hash], p)
+}
+
+// node makes a node.
+func (c *compiler) node(n node) *node {
+	if len(c.slab) == cap(c.slab) {
+		c.slab = make([]node, 0, min(max(2*cap(c.slab), 4), 64))
+	}
+	c.slab = append(c.slab, n)
+	return &c.slab[len(c.slab)-1]
 }
 
 // compile makes the node of e.
 func (c *compiler) compile(e Expr) (*node, error) {
-	h := Hash(e)
-	for _, p := range c.byHash[h] {
-		if !p.n.volatile && Equal(p.e, e) {
-			return p.n, nil
+	k, constant := e.(*Const)
+	var h uint64
+	if !constant {
+		h = Hash(e)
+		if n := c.known(h, e); n != nil {
+			return n, nil
 		}
 	}
-	n, err := c.make(e)
-	if err != nil {
+	var n *node
+	var err error
+	if constant {
+		n = c.node(node{op: opConst, val: k.Val})
+	} else if n, err = c.make(e); err != nil {
 		return nil, err
 	}
 	n.typ = e.Type()
@@ -82,10 +131,9 @@ func (c *compiler) compile(e Expr) (*node, error) {
 	}
 	n.light = n.isLight()
 	c.nodes = append(c.nodes, n)
-	if c.byHash == nil {
-		c.byHash = map[uint64][]compiled{}
+	if !constant {
+		c.note(compiled{h, e, n})
 	}
-	c.byHash[h] = append(c.byHash[h], compiled{e, n})
 	return n, nil
 }
 
@@ -141,14 +189,18 @@ func (c *compiler) all(es []Expr) ([]*node, error) {
 }
 
 func (c *compiler) make(e Expr) (n *node, err error) {
-	n = new(node)
+	switch e := e.(type) {
+	case *Call:
+		return c.makeCall(e)
+	case *InList:
+		return c.makeIn(e)
+	case *ArrayOp:
+		return c.makeArrayOp(e)
+	}
+	n = c.node(node{})
 	switch e := e.(type) {
 	case *Column:
 		n.op, n.col = opColumn, e.Index
-	case *Const:
-		n.op, n.val = opConst, e.Val
-	case *Call:
-		return c.makeCall(e)
 	case *Logic:
 		n.op, n.and = opLogic, e.And
 		n.args, err = c.all(e.Args)
@@ -178,10 +230,6 @@ func (c *compiler) make(e Expr) (n *node, err error) {
 	case *Row:
 		n.op, n.names = opRow, e.Names
 		n.args, err = c.all(e.Fields)
-	case *InList:
-		return c.makeIn(e)
-	case *ArrayOp:
-		return c.makeArrayOp(e)
 	case *JSONExpr:
 		n.op, n.json = opJSON, e
 		n.args, err = c.all(e.operands())
@@ -199,16 +247,16 @@ func (c *compiler) makeCall(e *Call) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &node{op: opCall, call: e, args: []*node{arg}}, nil
+		return c.node(node{op: opCall, call: e, args: []*node{arg}}), nil
 	}
 	if nullByStrictness(e) {
-		return &node{op: opConst, val: NullVec(e.Typ)}, nil
+		return c.node(node{op: opConst, val: NullVec(e.Typ)}), nil
 	}
 	args, err := c.all(e.Args)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{op: opCall, call: e, args: args, volatile: e.Fn.Volatility == Volatile, kernel: e.Fn.Eval}
+	n := c.node(node{op: opCall, call: e, args: args, volatile: e.Fn.Volatility == Volatile, kernel: e.Fn.Eval})
 	if e.Fn.Bind != nil {
 		if n.kernel, err = e.Fn.Bind(e); err != nil {
 			return nil, err

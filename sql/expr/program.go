@@ -93,7 +93,7 @@ func (p *Program) Types() []types.Type {
 }
 
 // evals are the spare evaluation states, with their recycled buffers.
-var evals = sync.Pool{New: func() any { return new(Eval) }}
+var evals = sync.Pool{New: func() any { return &Eval{scratch: scratch{recycles: true}} }}
 
 // Apply evaluates the program over a batch. diffs nil means all +1. The rows
 // that pass the filters without an error are in out, with their diffs (nil if

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -10,10 +11,13 @@ import (
 // scratch recycles the buffers of intermediate vectors from one batch to the
 // next: a fresh page costs far more than the work done on it.
 type scratch struct {
-	free   [32][][]uint64 // by size class: 1<<class words
-	used   []scratchVec   // handed out in this evaluation
-	frames []*frame       // spare frames
-	live   []*frame       // frames of this evaluation
+	free     [32][][]uint64  // by size class: 1<<class words
+	used     []scratchVec    // handed out in this evaluation
+	recycles bool            // release follows: vectors, too, are used again
+	spare    []*columnar.Vec // vectors to use again
+	lent     []*columnar.Vec // in this evaluation
+	frames   []*frame        // spare frames
+	live     []*frame        // frames of this evaluation
 }
 
 type scratchVec struct {
@@ -63,6 +67,13 @@ func (s *scratch) release(out []*columnar.Vec) {
 	}
 	clear(s.used)
 	s.used = s.used[:0]
+	for i, v := range s.lent {
+		if s.lent[i] = nil; !slices.Contains(out, v) && len(s.spare) < maxSpare {
+			*v = columnar.Vec{}
+			s.spare = append(s.spare, v)
+		}
+	}
+	s.lent = s.lent[:0]
 	for _, f := range s.live {
 		clear(f.vals)
 		*f = frame{vals: f.vals[:0]}
@@ -117,11 +128,31 @@ func (x *Eval) indexes(n int) []uint32 {
 func Result[T columnar.Fixed](x *Eval, n int) ([]T, *columnar.Vec) {
 	var z T
 	b := x.fixed(n * int(unsafe.Sizeof(z)))
-	v := columnar.FromRaw(columnar.KindOf[T](), n, nil, b, nil, nil)
+	v := x.vector(columnar.KindOf[T](), n, b)
 	return columnar.Values[T](v), v
 }
 
 // resultOf is Result for a kind.
 func (x *Eval) resultOf(kind columnar.Kind, n int) *columnar.Vec {
-	return columnar.FromRaw(kind, n, nil, x.fixed(n*kind.Width()), nil, nil)
+	return x.vector(kind, n, x.fixed(n*kind.Width()))
+}
+
+// maxSpare bounds the spare vectors.
+const maxSpare = 256
+
+// vector makes a vector over a buffer.
+func (s *scratch) vector(kind columnar.Kind, n int, fixed []byte) *columnar.Vec {
+	if !s.recycles {
+		return columnar.FromRaw(kind, n, nil, fixed, nil, nil)
+	}
+	var v *columnar.Vec
+	if l := len(s.spare); l > 0 {
+		v = s.spare[l-1]
+		s.spare = s.spare[:l-1]
+	} else {
+		v = new(columnar.Vec)
+	}
+	v.SetRaw(kind, n, fixed)
+	s.lent = append(s.lent, v)
+	return v
 }

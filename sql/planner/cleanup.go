@@ -6,6 +6,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // Rules on single nodes whose inputs are clean already, applied bottom-up.
@@ -252,11 +253,20 @@ func (o *optimizer) contradicts(earlier []expr.Expr, p expr.Expr) bool {
 	}
 	for _, q := range earlier {
 		d, w := columnEquals(q)
-		if d != nil && d.Index == c.Index && v.Typ.OID == w.Typ.OID && !expr.Equal(v, w) {
+		if d != nil && d.Index == c.Index && v.Typ.OID == w.Typ.OID && !sameValue(v, w) {
 			return true
 		}
 	}
 	return false
+}
+
+// sameValue reports whether two constants of a type are equal in SQL: the column that
+// they are compared with has one form of each value, and they may have others.
+func sameValue(v, w *expr.Const) bool {
+	if !types.NeedsNorm(v.Typ) {
+		return expr.Equal(v, w)
+	}
+	return columnar.EqualAt(types.NormVec(v.Typ, v.Val), 0, types.NormVec(w.Typ, w.Val), 0)
 }
 
 // columnEquals gives the parts of `column = constant`.

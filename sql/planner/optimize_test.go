@@ -8,6 +8,7 @@ import (
 	"github.com/streamdb/streamdb/internal/datadriven"
 	"github.com/streamdb/streamdb/sql/expr"
 	"github.com/streamdb/streamdb/sql/planner/plan"
+	"github.com/streamdb/streamdb/sql/types"
 )
 
 // The files under testdata/lower, testdata/rules and testdata/physical have
@@ -47,11 +48,11 @@ func (p *planTest) indexes(id plan.ObjectID) []Index {
 			if k < 0 {
 				x := out[i].Exprs[-1-k]
 				out[i].Names = append(out[i].Names, expr.String(x, nil))
-				out[i].Unequal = out[i].Unequal || !plan.BitEqual(x.Type())
+				out[i].Unequal = out[i].Unequal || types.NeedsNorm(x.Type())
 				continue
 			}
 			out[i].Names = append(out[i].Names, o.Columns[k].Name)
-			out[i].Unequal = out[i].Unequal || !plan.BitEqual(o.Columns[k].Type)
+			out[i].Unequal = out[i].Unequal || types.NeedsNorm(o.Columns[k].Type)
 		}
 	}
 	return out

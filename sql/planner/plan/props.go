@@ -418,8 +418,8 @@ func IntConst(e expr.Expr) (int64, bool) {
 // BitEqual reports whether values of a type are equal in SQL exactly if they
 // have the same bits: if not, what is keyed by them needs expr.KeyNorm.
 func BitEqual(t types.Type) bool {
-	if t.OID == types.OIDNumeric && t.Mod >= 0 {
-		return true // all values have the one scale
+	if t.Mod >= 0 && (t.OID == types.OIDNumeric || t.OID == types.OIDBPChar) {
+		return true // all values have the one scale, or length
 	}
 	return !types.NeedsNorm(t)
 }
