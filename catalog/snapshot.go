@@ -20,6 +20,9 @@ const (
 	SchemaPublic      = "public"
 	// SchemaRisingWave has what RisingWave's clients ask for by its names.
 	SchemaRisingWave = "rw_catalog"
+	// SchemaMaterialize and SchemaMaterializeInternal have what Materialize's do.
+	SchemaMaterialize         = "mz_catalog"
+	SchemaMaterializeInternal = "mz_internal"
 	// SchemaTemp stands for the schema of the session's temporary objects.
 	SchemaTemp = "pg_temp"
 )
@@ -43,6 +46,9 @@ func space(k Kind) Kind {
 	}
 	return k
 }
+
+// LastSchemas are where a name without a schema is looked for after the search path.
+var LastSchemas = []string{SchemaRisingWave, SchemaMaterialize}
 
 type name struct {
 	space  Kind
@@ -75,7 +81,8 @@ func Empty() *Snapshot {
 	}
 	for _, sc := range []Schema{
 		{Name: SchemaPgCatalog, OID: 11, System: true}, {Name: SchemaInformation, OID: 13200, System: true},
-		{Name: SchemaInternal, OID: 13300, System: true}, {Name: SchemaRisingWave, OID: 13310, System: true}, {Name: SchemaPublic, OID: 2200},
+		{Name: SchemaInternal, OID: 13300, System: true}, {Name: SchemaRisingWave, OID: 13310, System: true},
+		{Name: SchemaMaterialize, OID: 13311, System: true}, {Name: SchemaMaterializeInternal, OID: 13312, System: true}, {Name: SchemaPublic, OID: 2200},
 	} {
 		s.schemas[sc.Name] = &sc
 	}

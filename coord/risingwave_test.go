@@ -435,3 +435,44 @@ func TestMaterializeCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestMaterializeCatalog checks the relations of mz_catalog and mz_internal.
+func TestMaterializeCatalog(t *testing.T) {
+	d := open(t, t.TempDir())
+	defer d.close()
+	c := d.connect()
+	for _, q := range []string{
+		"CREATE TABLE t (id int PRIMARY KEY, v numeric(5,2) DEFAULT 1)", "COMMENT ON TABLE t IS 'things'", "COMMENT ON COLUMN t.v IS 'value'",
+		"CREATE CLUSTER big", "CREATE MATERIALIZED VIEW m IN CLUSTER big AS SELECT v, count(*) AS n FROM t GROUP BY v",
+		"CREATE VIEW x AS SELECT * FROM m", "CREATE INDEX i ON t (v, (id + 2))", "CREATE TYPE mood AS ENUM ('a')",
+		"CREATE SOURCE c FROM LOAD GENERATOR COUNTER (EVENTS 1)", "CREATE SINK k FROM t WITH (connector = 'blackhole')", "CREATE SECRET pw AS 'x'", "FLUSH",
+	} {
+		d.exec(c, q)
+	}
+	for q, want := range map[string]string{
+		"SELECT o.name, o.type, s.name, c.name FROM mz_objects o JOIN mz_schemas s ON s.id = o.schema_id LEFT JOIN mz_clusters c ON c.id = o.cluster_id WHERE o.id LIKE 'u%' ORDER BY 1":                 "c,source,public,default\nc_errors,source,public,default\ni,index,public,default\nk,sink,public,default\nm,materialized-view,public,big\nmood,type,public,\npw,secret,public,\nt,table,public,\nx,view,public,",
+		"SELECT name, create_sql LIKE 'CREATE TABLE%' FROM mz_catalog.mz_tables WHERE id LIKE 'u%'":                                                                                                      "t,t",
+		"SELECT name, position, nullable, type, \"default\" FROM mz_columns WHERE id = (SELECT id FROM mz_tables WHERE name = 't') ORDER BY 2":                                                           "id,1,f,integer,\nv,2,t,numeric,1",
+		"SELECT m.name, definition LIKE 'SELECT%', c.name FROM mz_materialized_views m JOIN mz_clusters c ON c.id = m.cluster_id":                                                                        "m,t,big",
+		"SELECT i.name, r.name, k.index_position, k.on_position, k.on_expression FROM mz_indexes i JOIN mz_relations r ON r.id = i.on_id JOIN mz_index_columns k ON k.index_id = i.id ORDER BY 3":        "i,t,1,2,\ni,t,2,,(id + 2)",
+		"SELECT a.name, b.name FROM mz_internal.mz_object_dependencies d JOIN mz_objects a ON a.id = d.object_id JOIN mz_objects b ON b.id = d.referenced_object_id WHERE a.type <> 'source' ORDER BY 1": "i,t\nk,t\nm,t\nx,m",
+		"SELECT object_type, object_sub_id, comment FROM mz_internal.mz_comments ORDER BY 2 NULLS FIRST":                                                                                                 "table,,things\ntable,2,value",
+		"SELECT o.name, hydrated FROM mz_internal.mz_hydration_statuses h JOIN mz_objects o ON o.id = h.object_id ORDER BY 1":                                                                            "i,t\nm,t\nt,t",
+		"SELECT name, type FROM mz_sources ORDER BY 1":                                                             "c,load-generator",
+		"SELECT name, type FROM mz_internal.mz_source_statuses":                                                    "c,load-generator",
+		"SELECT name, type FROM mz_sinks":                                                                          "k,blackhole",
+		"SELECT r.name, c.name FROM mz_cluster_replicas r JOIN mz_clusters c ON c.id = r.cluster_id ORDER BY 2":    "r1,big\nr1,default",
+		"SELECT s.name, d.name FROM mz_schemas s JOIN mz_databases d ON d.id = s.database_id WHERE s.id LIKE 'u%'": "public,streamdb",
+		"SELECT object_type, schema_name FROM mz_internal.mz_object_fully_qualified_names WHERE name = 'x'":        "view,public",
+		"SELECT count(*) FROM mz_internal.mz_sessions":                                                             "1",
+		"SELECT name, category FROM mz_types":                                                                      "mood,enum",
+		"SELECT count(*) FROM mz_tables t JOIN pg_class c ON c.oid = t.oid WHERE t.name = 't'":                     "1",
+	} {
+		if got := d.text(c, q); got != want {
+			t.Errorf("%s:\n got %q,\nwant %q", q, got, want)
+		}
+	}
+	for _, name := range strings.Split(d.text(c, "SELECT relnamespace::regnamespace || '.' || relname FROM pg_class WHERE relnamespace::regnamespace::text LIKE 'mz_%'"), "\n") {
+		d.text(c, "SELECT * FROM "+name)
+	}
+}

@@ -14,10 +14,8 @@ import (
 // ownerOID is the one role, which owns everything.
 const ownerOID = int32(10)
 
-// rwTable is a relation of RisingWave's catalog rw_catalog. Ids are the OIDs of
-// pg_catalog. What there is no counterpart of here is empty or NULL: fragments and
-// actors stand for a whole view, index, table or sink, which one dataflow keeps.
-type rwTable struct {
+// systemTable is a relation of the catalogs of RisingWave and Materialize.
+type systemTable struct {
 	name, columns string // columns are names with types
 	rows          func(s *Session, cat *catalog.Snapshot, add func(vals ...any))
 }
@@ -28,8 +26,10 @@ type literal string
 // stamps are the columns about when an object was made, which is not kept.
 const stamps = ", initialized_at timestamptz, created_at timestamptz, initialized_at_cluster_version text, created_at_cluster_version text"
 
-// rwTables are the relations of rw_catalog.
-var rwTables = []rwTable{
+// rwTables are the relations of RisingWave's rw_catalog. Ids are the OIDs of pg_catalog.
+// What there is no counterpart of here is empty or NULL: fragments and actors stand for
+// a whole view, index, table or sink, which one dataflow keeps.
+var rwTables = []systemTable{
 	{"rw_tables", "id int4, name text, schema_id int4, owner int4, definition text, append_only bool, acl text[]" + stamps,
 		ofKinds(func(_ *catalog.Snapshot, o *catalog.Object) []any {
 			return []any{o.SQL, o.AppendOnly, nil, nil, nil, nil, nil}
@@ -124,18 +124,18 @@ var rwTables = []rwTable{
 
 func none(*Session, *catalog.Snapshot, func(...any)) {}
 
-// rwCatalog makes the relations of rw_catalog.
-func rwCatalog() []internalTable {
-	out := make([]internalTable, len(rwTables))
-	for i, t := range rwTables {
+// systemTables makes the relations.
+func systemTables(tables []systemTable) []internalTable {
+	out := make([]internalTable, len(tables))
+	for i, t := range tables {
 		var cols []catalog.Column
 		for _, c := range strings.Split(t.columns, ", ") {
 			name, typ, _ := strings.Cut(c, " ")
 			ct, ok := types.ParseName(typ)
 			if !ok {
-				panic("rw_catalog: type " + typ)
+				panic("system relation: type " + typ)
 			}
-			cols = append(cols, vcol(name, ct))
+			cols = append(cols, vcol(strings.Trim(name, `"`), ct))
 		}
 		out[i] = internalTable{t.name, cols, func(s *Session) (*columnar.Batch, error) {
 			r := newRowSet(cols)
@@ -259,13 +259,33 @@ func rwFunction(_ *catalog.Snapshot, o *catalog.Object) []any {
 	return []any{kind, literal("{" + strings.Join(args, ",") + "}"), int32(f.Returns.OID), "sql", nil, nil}
 }
 
+// eachIndex gives the indexes of users with their relations.
+func eachIndex(cat *catalog.Snapshot, f func(o, t *catalog.Object)) {
+	for _, o := range cat.Objects() {
+		if t := cat.ByID(o.Table); o.Kind == catalog.KindIndex && shown(o) && t != nil {
+			f(o, t)
+		}
+	}
+}
+
+// eachDependency gives the objects of users with each that they use.
+func eachDependency(cat *catalog.Snapshot, f func(o, u *catalog.Object)) {
+	for _, o := range cat.Objects() {
+		deps := o.Deps
+		if o.Kind == catalog.KindIndex {
+			deps = []plan.ObjectID{o.Table}
+		}
+		for _, id := range deps {
+			if u := cat.ByID(id); u != nil && shown(o) && shown(u) {
+				f(o, u)
+			}
+		}
+	}
+}
+
 // rwIndexes lists indexes with their columns, of which an expression's number is 0.
 func rwIndexes(_ *Session, cat *catalog.Snapshot, add func(...any)) {
-	for _, o := range cat.Objects() {
-		t := cat.ByID(o.Table)
-		if o.Kind != catalog.KindIndex || !shown(o) || t == nil {
-			continue
-		}
+	eachIndex(cat, func(o, t *catalog.Object) {
 		number := func(k int) string { return fmt.Sprint(t.Column(o.Columns[k].Name) + 1) }
 		var keys, rest []string
 		in := map[int]bool{}
@@ -283,7 +303,7 @@ func rwIndexes(_ *Session, cat *catalog.Snapshot, add func(...any)) {
 		}
 		add(int32(o.OID), o.Name, int32(t.OID), literal("{"+strings.Join(keys, ",")+"}"), literal("{"+strings.Join(rest, ",")+"}"),
 			schemaID(cat, o), ownerOID, o.SQL, nil, nil, nil, nil, nil)
-	}
+	})
 }
 
 func rwColumns(_ *Session, cat *catalog.Snapshot, add func(...any)) {
@@ -342,17 +362,7 @@ func rwRelationInfo(s *Session, cat *catalog.Snapshot, add func(...any)) {
 }
 
 func rwDepend(_ *Session, cat *catalog.Snapshot, add func(...any)) {
-	for _, o := range cat.Objects() {
-		deps := o.Deps
-		if o.Kind == catalog.KindIndex {
-			deps = []plan.ObjectID{o.Table}
-		}
-		for _, id := range deps {
-			if u := cat.ByID(id); u != nil && shown(o) {
-				add(int32(o.OID), int32(u.OID))
-			}
-		}
-	}
+	eachDependency(cat, func(o, u *catalog.Object) { add(int32(o.OID), int32(u.OID)) })
 }
 
 func rwDescription(_ *Session, cat *catalog.Snapshot, add func(...any)) {

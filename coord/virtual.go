@@ -52,8 +52,15 @@ func (c *Coordinator) baseCatalog() *catalog.Snapshot {
 		oid++
 	}
 	add(catalog.SchemaRisingWave, "rw_streaming_job_config", 15100, jobConfigColumns, (*Session).jobConfigRows)
-	for i, t := range rwCatalog() {
-		add(catalog.SchemaRisingWave, t.name, 15101+uint32(i), t.columns, t.rows)
+	oid = 15101
+	for _, sys := range []struct {
+		schema string
+		tables []systemTable
+	}{{catalog.SchemaRisingWave, rwTables}, {catalog.SchemaMaterialize, mzTables}, {catalog.SchemaMaterializeInternal, mzInternalTables}} {
+		for _, t := range systemTables(sys.tables) {
+			add(sys.schema, t.name, oid, t.columns, t.rows)
+			oid++
+		}
 	}
 	return catalog.Empty().Apply(changes...)
 }

@@ -287,9 +287,9 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			x, schemas := e, 6
+			x, schemas := e, 8
 			if i%2 == 1 {
-				x, schemas = &later, 7
+				x, schemas = &later, 9
 			}
 			for _, r := range relations() {
 				b := modelOf(x).read(r, x)

@@ -310,8 +310,10 @@ func (b *binder) relation(r *pg.RangeVar) (*catalog.Object, error) {
 			return o, nil
 		}
 	}
-	if o := b.ctx.Catalog.Get(catalog.KindTable, catalog.SchemaRisingWave, r.Relname); o != nil {
-		return o, nil
+	for _, schema := range catalog.LastSchemas {
+		if o := b.ctx.Catalog.Get(catalog.KindTable, schema, r.Relname); o != nil {
+			return o, nil
+		}
 	}
 	return nil, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", r.Relname).At(pos)
 }

@@ -468,7 +468,7 @@ func (z *qualifier) relation(n *pg.RangeVar, ctes []string) {
 	if !slices.Contains(path, catalog.SchemaPgCatalog) {
 		path = append([]string{catalog.SchemaPgCatalog}, path...)
 	}
-	for _, s := range append(path[:len(path):len(path)], catalog.SchemaRisingWave) {
+	for _, s := range append(path[:len(path):len(path)], catalog.LastSchemas...) {
 		if o := z.ctx.Catalog.Get(catalog.KindTable, s, n.Relname); o != nil && (o.Relation() || o.PlainIndex()) {
 			at := z.base + int(n.Location)
 			z.edits = append(z.edits, edit{at, at, parser.QuoteIdent(s) + "."})
