@@ -240,7 +240,7 @@ func mapFromEntries(name string, args []Expr, pos int) (Expr, error) {
 		}
 	}
 	if len(fields) != 2 {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "invalid map entries type, expected an array of pairs, got: %s", arg.Type()).At(pos)
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "invalid map entries type, expected an array of pairs, got: %s", types.Of(arg.Type().OID)).At(pos)
 	}
 	m, err := types.MapOf(fields[0].Type, fields[1].Type)
 	if err != nil {

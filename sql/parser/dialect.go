@@ -91,7 +91,7 @@ type callMark struct {
 // needsDialect reports whether a text may have what PostgreSQL's grammar would
 // take for something else.
 func needsDialect(text string) bool {
-	return strings.IndexByte(text, '|') >= 0 && lambdaLike(text) || containsFold(text, "map") || containsFold(text, "list")
+	return strings.IndexByte(text, '|') >= 0 && lambdaLike(text) || containsFold(text, "map") || containsFold(text, "asof") || containsFold(text, "list")
 }
 
 // lambdaLike reports whether a bar follows a comma or a parenthesis.
@@ -260,6 +260,10 @@ func (d *dialect) word(toks []token, i int) {
 		d.exceptColumns(toks, i)
 	case t.val == "options" && isOp(toks[i+1], "(") && i+3 < len(toks):
 		d.hints(toks, i)
+	case t.val == "for" && (isWord(toks[i+1], "system_time") || isWord(toks[i+1], "system_version")):
+		d.absent(t.start, "FOR "+strings.ToUpper(toks[i+1].val)+" AS OF", "AS OF at the end of a query reads all its relations as they were, while that is kept.")
+	case t.val == "asof" && i > 0 && !isWord(toks[i-1], "as") && (isWord(toks[i+1], "join") || isWord(toks[i+1], "left") || isWord(toks[i+1], "inner")):
+		d.absent(t.start, "ASOF JOIN", "Join LATERAL (SELECT ... WHERE right.time <= left.time ORDER BY right.time DESC LIMIT 1); write AS asof for an alias.")
 	case t.val == "corresponding":
 		d.corresponding(toks, i)
 	case (t.val == "ignore" || t.val == "respect") && isWord(toks[i+1], "nulls"):
@@ -299,6 +303,13 @@ func (d *dialect) inside(at int) bool {
 		}
 	}
 	return false
+}
+
+// absent says that a clause of RisingWave's is not there.
+func (d *dialect) absent(at int, what, hint string) {
+	if d.err == nil {
+		d.err = pgerror.Unsupported(what).WithHint("%s", hint).At(Position(d.text, at))
+	}
 }
 
 func (d *dialect) fail(at int, format string, args ...any) {
