@@ -237,7 +237,7 @@ func (s *settings) set(name, value string, local bool) error {
 // that their clients send; they are stored and, but for implicit_flush, have no effect.
 func foreignSetting(name string) bool {
 	for _, p := range []string{"rw_", "streaming_", "batch_", "query_mode", "background_ddl", "implicit_flush",
-		"create_compaction_group", "visibility_mode", "source_rate_limit", "backfill_rate_limit", "dml_rate_limit", "sink_rate_limit", "cdc_",
+		"create_compaction_group", "visibility_mode", "max_split_range_gap", "source_rate_limit", "backfill_rate_limit", "dml_rate_limit", "sink_rate_limit", "cdc_",
 		"bypass_cluster_limits", "disable_purify_definition", "unsafe_", "iceberg_", "auto_route_catalog_queries", "cluster_replica", "max_query_result_size",
 		"statement_logging_", "network_policy", "force_", "sink_decouple", "enable_", "max_parallel", "parallel_",
 		"log_", "debug_", "lc_", "datestyle", "temp_buffers", "maintenance_work_mem", "commit_delay",
