@@ -49,6 +49,8 @@ type Column struct {
 	// Identity is "", IdentityAlways or IdentityByDefault.
 	Generated string
 	Identity  string
+	// Collation is the one that was named, "" for that of the type. All are C.
+	Collation string `json:",omitempty"`
 }
 
 // The kinds of identity columns.

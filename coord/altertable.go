@@ -103,10 +103,7 @@ func (t *tableAlter) alterColumn(c *catalog.Column) error {
 		c.NotNull = false
 	case parser.AlterDropExpression:
 		if c.Generated == "" {
-			if t.a.IfExists {
-				return nil
-			}
-			return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "column \"%s\" of relation \"%s\" is not a stored generated column", c.Name, t.old.Name)
+			return t.ifExists(pgerror.New(pgerror.ObjectNotInPrerequisiteState, "column \"%s\" of relation \"%s\" is not a stored generated column", c.Name, t.old.Name))
 		}
 		c.Generated = ""
 	default:
@@ -146,10 +143,7 @@ func (t *tableAlter) identity(c *catalog.Column) error {
 		return nil
 	}
 	if c.Identity == "" {
-		if t.a.IfExists {
-			return nil
-		}
-		return pgerror.New(pgerror.ObjectNotInPrerequisiteState, "column \"%s\" of relation \"%s\" is not an identity column", c.Name, t.old.Name)
+		return t.ifExists(pgerror.New(pgerror.ObjectNotInPrerequisiteState, "column \"%s\" of relation \"%s\" is not an identity column", c.Name, t.old.Name))
 	}
 	seq := t.ownedSequence(c.Name)
 	if t.a.Action == parser.AlterDropIdentity {
@@ -358,7 +352,7 @@ func (t *tableAlter) addColumn() error {
 	if err := t.s.lock(t.ctx, t.old, true); err != nil {
 		return err
 	}
-	col, err := t.s.column(t.text, def)
+	col, err := t.s.column(t.text, t.o.Name, def)
 	if err != nil {
 		return err
 	}
@@ -569,122 +563,6 @@ func shiftKey(key []int, col int) []int {
 		}
 	}
 	return out
-}
-
-// retype runs ALTER COLUMN … TYPE.
-func (t *tableAlter) retype() error {
-	if err := t.s.lock(t.ctx, t.old, true); err != nil {
-		return err
-	}
-	c := &t.o.Columns[t.col]
-	typ, err := planner.ResolveType(t.s.bindContext(nil), t.text, t.a.Type)
-	if err != nil {
-		return err
-	}
-	if err := notWithinItself(t.old, typ); err != nil {
-		return err
-	}
-	views, err := t.viewsOn(t.col)
-	if err != nil {
-		return err
-	}
-	byFields := t.a.Expr == nil && expr.SameFields(c.Type, typ)
-	if len(views) > 0 && !byFields {
-		return usedByView(views[0], c.Name)
-	}
-	if gen, err := t.generatedFrom(t.col); err != nil {
-		return err
-	} else if len(gen) > 0 {
-		return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a generated column").
-			WithDetail("Column \"%s\" is used by generated column \"%s\".", c.Name, t.old.Columns[gen[0]].Name)
-	}
-	if err := rowTypeUsed(t.d.cat, t.old); err != nil {
-		return err
-	}
-	if err := t.retypeDefault(c, typ); err != nil {
-		return err
-	}
-	outs := plan.Refs(planColumns(t.old))
-	switch {
-	case t.a.Expr != nil:
-		outs[t.col], err = t.s.bindAs(t.text, t.a.Expr, t.old, "transform expressions", typ, func(types.Type) error {
-			return pgerror.New(pgerror.DatatypeMismatch, "result of USING clause for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
-				WithHint("You might need to add an explicit cast.")
-		})
-	case byFields:
-		outs[t.col], err = expr.NewFieldsByName(outs[t.col], typ, t.a.Pos)
-	case !expr.CanCoerce(c.Type, typ, expr.CastAssignment):
-		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID)).
-			WithHint("You might need to specify \"USING %s::%s\".", parser.QuoteIdent(c.Name), types.Of(typ.OID))
-	default:
-		outs[t.col], err = expr.Coerce(outs[t.col], typ, expr.CastAssignment, t.a.Pos)
-	}
-	if err != nil {
-		return err
-	}
-	c.Type = typ
-	if err := t.rekey(); err != nil {
-		return err
-	}
-	if err := t.rewrite(outs); err != nil || len(views) == 0 {
-		return err
-	}
-	return t.sameViews(c.Name)
-}
-
-// retypeDefault checks that a column's default can have its new type.
-func (t *tableAlter) retypeDefault(c *catalog.Column, typ types.Type) error {
-	if c.Identity != "" && typ.OID != types.OIDInt2 && typ.OID != types.OIDInt4 && typ.OID != types.OIDInt8 {
-		return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint")
-	}
-	if c.Default == "" {
-		return nil
-	}
-	x, err := parser.ParseExpr(c.Default)
-	if err != nil {
-		return err
-	}
-	refused := func(types.Type) error {
-		return pgerror.New(pgerror.DatatypeMismatch, "default for column \"%s\" cannot be cast automatically to type %s", c.Name, types.Of(typ.OID))
-	}
-	if !expr.CanCoerce(c.Type, typ, expr.CastAssignment) {
-		return refused(c.Type)
-	}
-	if _, err := t.s.bindAs(c.Default, &x, nil, "DEFAULT expressions", typ, refused); err != nil {
-		c.Default = "(" + c.Default + ")::" + typeName(c.Type)
-	}
-	return nil
-}
-
-// rekey makes the indexes of keys fit the types of the columns.
-func (t *tableAlter) rekey() error {
-	for _, u := range t.d.cat.Users(t.o.ID) {
-		if u.Kind == catalog.KindIndex && u.Table == t.o.ID && u.Index != nil {
-			nu := *u
-			info := *u.Index
-			nu.Columns = t.o.Columns
-			t.s.retypeIndex(t.o, &nu)
-			info.Encoded = encodedIndex(&nu)
-			nu.Index = &info
-			t.d.apply(catalog.Change{Put: &nu})
-		}
-	}
-	if t.o.Primary == nil {
-		return nil
-	}
-	encoded := encodedKey(t.o, t.o.PrimaryKey)
-	switch {
-	case encoded && t.o.Primary.Object == 0:
-		x, err := t.index(t.o.Primary.Name, t.o.PrimaryKey, &catalog.IndexInfo{Unique: true, Constraint: true, Internal: true})
-		if err != nil {
-			return err
-		}
-		t.o.Primary.Object = x.ID
-	case !encoded && t.o.Primary.Object != 0:
-		t.d.apply(catalog.Change{Drop: t.o.Primary.Object})
-		t.o.Primary.Object = 0
-	}
-	return nil
 }
 
 // rewrite gives the table the form of its new definition: outs make the new

@@ -257,10 +257,8 @@ func (n *newTable) foreign(c *parser.Constraint, cols []int) error {
 		if a.Generated != "" && (setsColumns(c.OnUpdate) || setsColumns(c.OnDelete) || c.OnUpdate == "cascade") {
 			return pgerror.New(pgerror.SyntaxError, "invalid foreign key action for foreign key constraint containing generated column")
 		}
-		eq, err := expr.NewOp("=", &expr.Column{Typ: b.Type.Storage()}, &expr.Column{Typ: a.Type.Storage()}, 0)
-		if err != nil || eq.Type().OID != types.OIDBool || !expr.CanCoerce(a.Type, b.Type, expr.CastAssignment) {
-			return pgerror.New(pgerror.DatatypeMismatch, "foreign key constraint \"%s\" cannot be implemented", fk.Name).
-				WithDetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", a.Name, b.Name, types.Of(a.Type.OID), types.Of(b.Type.OID))
+		if err := keyTypes(fk.Name, &a, &b); err != nil {
+			return err
 		}
 	}
 	have := *o
@@ -272,6 +270,25 @@ func (n *newTable) foreign(c *parser.Constraint, cols []int) error {
 		fk.Object = x.ID
 	}
 	o.Foreign = append(o.Foreign, fk)
+	return nil
+}
+
+// keyFamilies are the types whose values are compared with each other in keys.
+var keyFamilies = map[types.OID]int{
+	types.OIDInt2: 1, types.OIDInt4: 1, types.OIDInt8: 1, types.OIDFloat4: 2, types.OIDFloat8: 2,
+	types.OIDDate: 3, types.OIDTimestamp: 3, types.OIDTimestampTZ: 3, types.OIDText: 4, types.OIDVarchar: 4, types.OIDName: 4,
+}
+
+// keyTypes checks that the column a of a foreign key can be compared with b, that it
+// refers to.
+func keyTypes(name string, a, b *catalog.Column) error {
+	eq, err := expr.NewOp("=", &expr.Column{Typ: b.Type.Storage()}, &expr.Column{Typ: a.Type.Storage()}, 0)
+	at, bt := a.Type.Storage(), b.Type.Storage()
+	fits := expr.CanCoerce(at, bt, expr.CastImplicit) || keyFamilies[at.OID] != 0 && keyFamilies[at.OID] == keyFamilies[bt.OID]
+	if err != nil || eq.Type().OID != types.OIDBool || !fits {
+		return pgerror.New(pgerror.DatatypeMismatch, "foreign key constraint \"%s\" cannot be implemented", name).
+			WithDetail("Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", a.Name, b.Name, types.Of(a.Type.OID), types.Of(b.Type.OID))
+	}
 	return nil
 }
 
@@ -364,6 +381,9 @@ func tableSQL(cat *catalog.Snapshot, o *catalog.Object) string {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%s %s", quoteName(c.Name), typeName(c.Type))
+		if c.Collation != "" {
+			b.WriteString(" COLLATE " + quoteName(c.Collation))
+		}
 		switch {
 		case c.Identity != "":
 			fmt.Fprintf(&b, " GENERATED %s AS IDENTITY", strings.ToUpper(c.Identity))

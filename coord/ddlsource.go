@@ -518,7 +518,7 @@ func (s *Session) declaredTable(p *prepared, n *parser.CreateSource) (*sources.T
 		col := catalog.Column{Name: def.Name, Type: types.Unknown}
 		if def.Type.Node != nil {
 			var err error
-			if col, err = s.column(p.stmt.Text, def); err != nil {
+			if col, err = s.column(p.stmt.Text, n.Name.Name, def); err != nil {
 				return nil, err
 			}
 			if col.Generated != "" || col.Default != "" || def.Generated != nil || def.Default != nil {

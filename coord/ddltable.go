@@ -42,7 +42,7 @@ func serialType(n *pg.TypeName) (types.Type, bool) {
 }
 
 // column makes a column of its definition, without what needs its table.
-func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, error) {
+func (s *Session) column(text, table string, def *parser.ColumnDef) (catalog.Column, error) {
 	col := catalog.Column{Name: def.Name, NotNull: def.NotNull || def.PrimaryKey}
 	if err := notSystemColumn(def.Name); err != nil {
 		return col, err
@@ -55,24 +55,14 @@ func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, er
 		}
 	}
 	col.Type = t
-	if def.NotNull && def.Null {
-		return col, pgerror.New(pgerror.SyntaxError, "conflicting NULL/NOT NULL declarations for column \"%s\"", def.Name).At(def.Pos)
+	if err := columnClauses(def, table, serial); err != nil {
+		return col, err
 	}
-	if def.Collation != "" && !collationC(def.Collation) {
-		return col, pgerror.Unsupported("collation \"" + def.Collation + "\"")
+	var err error
+	if col.Collation, err = columnCollation(def.Collation, t); err != nil {
+		return col, err
 	}
 	switch {
-	case def.Default != nil && (def.Generated != nil || def.Identity != "" || serial), def.Generated != nil && def.Identity != "":
-		what := "default and generation expression"
-		switch {
-		case def.Identity != "" && def.Generated != nil:
-			what = "identity and generation expression"
-		case def.Identity != "":
-			what = "default and identity"
-		case serial:
-			return col, pgerror.New(pgerror.SyntaxError, "multiple default values specified for column \"%s\"", def.Name).At(def.Pos)
-		}
-		return col, pgerror.New(pgerror.SyntaxError, "both %s specified for column \"%s\" of table", what, def.Name).At(def.Pos)
 	case def.Default != nil:
 		if _, err := s.bindDefault(text, def.Default, def.Name, t); err != nil {
 			return col, err
@@ -82,15 +72,32 @@ func (s *Session) column(text string, def *parser.ColumnDef) (catalog.Column, er
 		if t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
 			return col, pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint")
 		}
-		if def.Null {
-			return col, pgerror.New(pgerror.SyntaxError, "conflicting NULL/NOT NULL declarations for column \"%s\"", def.Name).At(def.Pos)
-		}
 		col.Identity, col.NotNull = def.Identity, true
 	case def.Generated != nil:
 		col.Generated = def.Generated.SQL
 	}
 	col.NotNull = col.NotNull || serial
 	return col, nil
+}
+
+// columnClauses refuses clauses of a column that do not go together. A serial column has
+// a default and NOT NULL after those that are written.
+func columnClauses(def *parser.ColumnDef, table string, serial bool) error {
+	c := def.Conflict
+	switch {
+	case c != nil:
+	case serial && def.Default != nil:
+		c = &parser.ClauseConflict{Message: "multiple default values specified"}
+	case serial && def.Identity != "":
+		c = &parser.ClauseConflict{Message: "both default and identity specified"}
+	case serial && def.Generated != nil:
+		c = &parser.ClauseConflict{Message: "both default and generation expression specified"}
+	case serial && def.Null:
+		c = &parser.ClauseConflict{Message: "conflicting NULL/NOT NULL declarations"}
+	default:
+		return nil
+	}
+	return pgerror.New(pgerror.SyntaxError, "%s for column \"%s\" of table \"%s\"", c.Message, def.Name, table).At(c.Pos)
 }
 
 // bindAs binds an expression of a table's definition as a value of a type.
@@ -131,6 +138,21 @@ func defaultMismatch(column string, t, of types.Type) error {
 		WithHint("You will need to rewrite or cast the expression.")
 }
 
+// columnCollation is the collation that a column of type t is given, "" for that of the type.
+func columnCollation(name string, t types.Type) (string, error) {
+	switch i := types.Lookup(t.Storage().OID); {
+	case name == "":
+		return "", nil
+	case i != nil && i.Collation == 0:
+		return "", pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", t.OID)
+	case !collationC(name):
+		return "", pgerror.Unsupported("collation \"" + name + "\"")
+	case strings.EqualFold(name, "default"):
+		return "", nil
+	}
+	return name, nil
+}
+
 func collationC(name string) bool {
 	switch strings.ToLower(name) {
 	case "c", "posix", "default", "ucs_basic", "c.utf8":
@@ -155,7 +177,7 @@ func (n *newTable) define(def *parser.CreateTable) error {
 			break
 		}
 		c := &def.Columns[i]
-		col, err := n.s.column(n.text, c)
+		col, err := n.s.column(n.text, n.o.Name, c)
 		if err != nil {
 			return err
 		}

@@ -187,6 +187,10 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		return "SET CONSTRAINTS", s.setConstraints(ctx, st.GetConstraintsSetStmt())
 	case isDDL(st):
 		return s.execDDL(ctx, p, w)
+	case len(st.GetCreateSchemaStmt().GetSchemaElts()) > 0:
+		return s.createSchemaWith(ctx, st.GetCreateSchemaStmt(), w)
+	case st.GetCreateExtensionStmt() != nil, st.GetDropStmt().GetRemoveType() == pg.ObjectType_OBJECT_EXTENSION:
+		return s.extension(st, w)
 	case st.GetAlterDefaultPrivilegesStmt() != nil:
 		return "ALTER DEFAULT PRIVILEGES", nil
 	case risingWaveParameter(st.GetAlterSystemStmt()):

@@ -77,6 +77,7 @@ func (n *newTable) like(l *parser.Like) error {
 			if !l.Including["comments"] {
 				c.Comment = ""
 			}
+			c.NotValid = false // there are no rows from before
 			n.o.Checks = append(n.o.Checks, c)
 		}
 	}

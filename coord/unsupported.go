@@ -35,7 +35,7 @@ func absentFeature(st *pg.Node) (what, hint string) {
 		return "row-level security", hintOwner
 	case *pg.Node_CreateRoleStmt, *pg.Node_AlterRoleStmt, *pg.Node_AlterRoleSetStmt, *pg.Node_DropRoleStmt, *pg.Node_GrantRoleStmt:
 		return "a role", hintOwner
-	case *pg.Node_CreateExtensionStmt, *pg.Node_AlterExtensionStmt, *pg.Node_AlterExtensionContentsStmt:
+	case *pg.Node_AlterExtensionStmt, *pg.Node_AlterExtensionContentsStmt:
 		return "an extension", hintBuiltIn
 	case *pg.Node_CreatePlangStmt:
 		return "CREATE LANGUAGE", hintLanguage

@@ -202,7 +202,14 @@ func attributes(m *model, _ Env, f *filler) {
 		return 0
 	})
 	f.all(true, "attislocal")
-	f.oid("attcollation", func(i int) uint32 { return infoOf(as[i].col.Type).Collation })
+	f.oid("attcollation", func(i int) uint32 {
+		for oid, name := range collationNames() {
+			if c := as[i].col.Collation; c != "" && name == c {
+				return oid
+			}
+		}
+		return infoOf(as[i].col.Type).Collation
+	})
 }
 
 func (a attr) hasDefault() bool {

@@ -139,18 +139,27 @@ func (f *filler) dataType(typ func(i int) types.Type) {
 
 // collation fills the collation of columns that do not have the default one.
 func (f *filler) collation(database string, typ func(i int) types.Type) {
-	c := func(i int) bool { return infoOf(typ(i)).Collation == 950 }
-	pick := func(s string) func(i int) string {
+	f.collations(database, func(i int) string {
+		if infoOf(typ(i)).Collation == 950 {
+			return "C"
+		}
+		return ""
+	})
+}
+
+// collations fills the collations that columns have by their names, "" for the default one.
+func (f *filler) collations(database string, name func(i int) string) {
+	with := func(s string) func(i int) string {
 		return func(i int) string {
-			if c(i) {
+			if name(i) != "" {
 				return s
 			}
 			return ""
 		}
 	}
-	f.some("collation_catalog", pick(database))
-	f.some("collation_schema", pick(catalog.SchemaPgCatalog))
-	f.some("collation_name", pick("C"))
+	f.some("collation_catalog", with(database))
+	f.some("collation_schema", with(catalog.SchemaPgCatalog))
+	f.some("collation_name", name)
 }
 
 // tableAttrs are the columns of tables and views.
@@ -195,7 +204,12 @@ func infoColumns(m *model, e Env, f *filler) {
 	})
 	typ := func(i int) types.Type { return as[i].col.Type }
 	f.dataType(typ)
-	f.collation(e.Database(), typ)
+	f.collations(e.Database(), func(i int) string {
+		if c := as[i].col.Collation; c != "" || infoOf(typ(i)).Collation != 950 {
+			return c
+		}
+		return "C"
+	})
 	f.text("udt_schema", func(i int) string { return typeSchema(behind(typ(i))) })
 	f.text("udt_name", func(i int) string { return infoOf(behind(typ(i))).Name })
 	domain := func(i int, s string) string {

@@ -103,8 +103,16 @@ type TypeName struct {
 	SQL  string
 }
 
+// ClauseConflict is of two clauses of a column that do not go together: what the error
+// says of them.
+type ClauseConflict struct {
+	Message string
+	Pos     int
+}
+
 // ColumnDef is a column of CREATE TABLE or CREATE SOURCE.
 type ColumnDef struct {
+	Conflict  *ClauseConflict // the first one
 	Name      string
 	Type      TypeName
 	Collation string

@@ -389,6 +389,9 @@ func PrintExpr(n *pg.Node) (string, error) {
 	return strings.TrimPrefix(sql, "SELECT "), err
 }
 
+// DeparseStatement prints a statement of PostgreSQL's tree.
+func DeparseStatement(n *pg.Node) (string, error) { return deparse(n) }
+
 // deparse prints a tree of PostgreSQL's.
 func deparse(stmt *pg.Node) (string, error) {
 	sql, err := pg.Deparse(&pg.ParseResult{Version: grammarVersion, Stmts: []*pg.RawStmt{{Stmt: stmt}}})

@@ -399,11 +399,38 @@ func (s *stream) columnDef(c *pg.ColumnDef, base, stop int) ColumnDef {
 	}
 	var last *Constraint // that attributes belong to
 	for _, k := range c.Constraints {
-		if attr := k.GetConstraint(); last == nil || !last.attribute(attr) {
+		attr := k.GetConstraint()
+		if m := d.conflict(attr.Contype); m != "" && d.Conflict == nil {
+			d.Conflict = &ClauseConflict{Message: m, Pos: Position(s.text, base+int(attr.Location))}
+		}
+		if last == nil || !last.attribute(attr) {
 			last = s.columnConstraint(&d, attr, base, starts, stop)
 		}
 	}
 	return d
+}
+
+// conflict says how a further clause does not go with what the column has, "" if it does.
+func (d *ColumnDef) conflict(k pg.ConstrType) string {
+	def, id, gen := k == pg.ConstrType_CONSTR_DEFAULT, k == pg.ConstrType_CONSTR_IDENTITY, k == pg.ConstrType_CONSTR_GENERATED
+	hasDef, hasID, hasGen := d.Default != nil, d.Identity != "", d.Generated != nil
+	switch {
+	case k == pg.ConstrType_CONSTR_NULL && (d.NotNull || hasID), (k == pg.ConstrType_CONSTR_NOTNULL || id) && d.Null:
+		return "conflicting NULL/NOT NULL declarations"
+	case def && hasDef:
+		return "multiple default values specified"
+	case id && hasID:
+		return "multiple identity specifications"
+	case gen && hasGen:
+		return "multiple generation clauses specified"
+	case (def || hasDef) && (id || hasID):
+		return "both default and identity specified"
+	case (def || hasDef) && (gen || hasGen):
+		return "both default and generation expression specified"
+	case (id || hasID) && (gen || hasGen):
+		return "both identity and generation expression specified"
+	}
+	return ""
 }
 
 // attribute applies DEFERRABLE and the like, which stand as constraints after

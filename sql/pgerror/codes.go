@@ -76,6 +76,7 @@ const (
 	InvalidSavepoint                   = "3B001"
 	InvalidCatalogName                 = "3D000"
 	InvalidSchemaName                  = "3F000"
+	InvalidSchemaDefinition            = "42P15"
 	SerializationFailure               = "40001"
 	DeadlockDetected                   = "40P01"
 	InsufficientPrivilege              = "42501"
