@@ -81,6 +81,8 @@ type Options struct {
 	Partitions int
 	// SinkPortion bounds the bytes of one delivery of a sink, about; 0 is 64 MiB.
 	SinkPortion int
+	// Users are the names of those that may connect, where it is known.
+	Users []string
 	// Fatal is called when the storage has failed for good; nil panics.
 	Fatal func(error)
 	// Planning, if set, runs the planning of each query: for who measures it.

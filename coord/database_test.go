@@ -11,7 +11,7 @@ func TestDatabaseNames(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	c := d.connectTo("shop")
-	if got := d.text(c, "SELECT current_database(), (SELECT string_agg(datname, ',') FROM pg_database), (SELECT catalog_name FROM information_schema.schemata LIMIT 1)"); got != "shop,shop,shop" {
+	if got := d.text(c, "SELECT current_database(), (SELECT string_agg(datname, ',') FROM pg_database), (SELECT catalog_name FROM information_schema.schemata LIMIT 1)"); got != "shop,shop,streamdb,shop" {
 		t.Errorf("the database is %q", got)
 	}
 	d.exec(c, `CREATE TABLE "shop"."public".t (a int, b text)`)

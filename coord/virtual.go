@@ -3,6 +3,7 @@ package coord
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -73,6 +74,27 @@ func (e *pgEnv) Snapshot() *catalog.Snapshot { return e.s.snapshot() }
 
 // Database and User name where the session is and who it is.
 func (e *pgEnv) Database() string { return e.s.database }
+
+// Databases are the names that the database goes by: that of the session, and that which
+// it has for whom no client has named it.
+func (e *pgEnv) Databases() []string {
+	if e.s.database == databaseName {
+		return []string{databaseName}
+	}
+	return []string{e.s.database, databaseName}
+}
+
+// Users are the names of those that may connect, and of those with open sessions.
+func (e *pgEnv) Users() []string {
+	c := e.s.c
+	out := slices.Clone(c.opts.Users)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for x := range c.sessions {
+		out = append(out, x.user)
+	}
+	return out
+}
 
 // User is the session's role.
 func (e *pgEnv) User() string { return e.s.user }

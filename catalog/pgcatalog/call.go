@@ -91,10 +91,10 @@ func init() {
 		"pg_get_ruledef":                     ruleDefCall,
 		"pg_get_indexdef":                    indexDefCall,
 		"pg_get_constraintdef":               constraintDefCall,
-		"pg_get_functiondef":                 procCall((*proc).def),
-		"pg_get_function_arguments":          procCall(func(p *proc) string { return p.argList(true) }),
-		"pg_get_function_identity_arguments": procCall(func(p *proc) string { return p.argList(false) }),
-		"pg_get_function_result":             procCall((*proc).result),
+		"pg_get_functiondef":                 procCall(signature.def),
+		"pg_get_function_arguments":          procCall(func(s signature) string { return s.arguments(true) }),
+		"pg_get_function_identity_arguments": procCall(func(s signature) string { return s.arguments(false) }),
+		"pg_get_function_result":             functionResultCall,
 		"pg_get_function_arg_default":        argDefaultCall,
 		"pg_get_userbyid":                    userCall,
 		"pg_get_serial_sequence":             serialCall,
@@ -211,13 +211,22 @@ func constraintDefCall(c *call) result {
 	return text(x.def(len(c.args) > 1 && c.args[1] == "t", func(r *rel) string { return c.r.relName(c.m, r) }))
 }
 
-func procCall(f func(p *proc) string) func(c *call) result {
+func procCall(f func(s signature) string) func(c *call) result {
 	return func(c *call) result {
-		if p := c.m.proc(c.oid(0)); p != nil {
-			return text(f(p))
+		p := c.m.proc(c.oid(0))
+		if p == nil {
+			return none
 		}
-		return none
+		return text(f(signature{c.r, c.m, p}))
 	}
+}
+
+// functionResultCall is pg_get_function_result: NULL for a procedure.
+func functionResultCall(c *call) result {
+	if p := c.m.proc(c.oid(0)); p != nil && p.kind != 'p' {
+		return text(signature{c.r, c.m, p}.result())
+	}
+	return none
 }
 
 func argDefaultCall(c *call) result {
@@ -230,7 +239,7 @@ func argDefaultCall(c *call) result {
 	if n < 1 || n > len(args) || args[n-1].deflt == "" {
 		return none
 	}
-	return text(args[n-1].deflt)
+	return text(signature{c.r, c.m, p}.deflt(args[n-1]))
 }
 
 func userCall(c *call) result {
@@ -263,52 +272,6 @@ func (r *rel) attrNum(num int) *catalog.Column {
 		}
 	}
 	return nil
-}
-
-// kindNames are what messages call relations.
-var kindNames = map[byte]string{'r': "table", 'v': "view", 'm': "materialized view", 'i': "index", 'S': "sequence"}
-
-func describeCall(c *call) result {
-	class, oid, sub := c.oid(0), c.oid(1), c.number(2)
-	switch class {
-	case oidPgClass:
-		x := c.m.byOID[oid]
-		if x == nil {
-			return none
-		}
-		s := kindNames[x.kind] + " " + c.r.relName(c.m, x)
-		if col := x.attrNum(sub); col != nil {
-			s = "column " + quoteIdent(col.Name) + " of " + s
-		}
-		return text(s)
-	case oidPgNamespace:
-		s, ok := c.r.RegName(types.OIDRegnamespace, oid)
-		return orNone("schema "+s, ok)
-	case oidPgType:
-		s, ok := c.r.RegName(types.OIDRegtype, oid)
-		return orNone("type "+s, ok)
-	case oidPgProc:
-		s, ok := c.r.RegName(types.OIDRegprocedure, oid)
-		return orNone("function "+s, ok)
-	case oidPgConstr:
-		if x := c.m.constraint(oid); x != nil && x.domain != nil {
-			return text("constraint " + quoteIdent(x.name))
-		} else if x != nil {
-			return text("constraint " + quoteIdent(x.name) + " on table " + c.r.relName(c.m, x.table))
-		}
-	case oidPgRewrite:
-		if x := c.m.byOID[oid&(1<<24-1)]; x != nil && oid == implied(x.oid, impliedRule) {
-			return text("rule _RETURN on " + kindNames[x.kind] + " " + c.r.relName(c.m, x))
-		}
-	case oidPgAttrdef:
-		if ds := c.m.defaults(); oid >= attrdefOID(0) && oid < attrdefOID(len(ds)) {
-			d := ds[oid-attrdefOID(0)]
-			return text("default value for column " + quoteIdent(d.col.Name) + " of table " + c.r.relName(c.m, d.rel))
-		}
-	case oidPgDatabase:
-		return orNone("database "+quoteIdent(c.r.env.Database()), oid == databaseOID)
-	}
-	return none
 }
 
 func objDescriptionCall(c *call) result {
@@ -417,11 +380,11 @@ func (c *call) allSize() result {
 }
 
 func databaseSizeCall(c *call) result {
-	switch s := c.args[0]; {
-	case isOID(s) && c.oid(0) != databaseOID:
+	switch ok, err := findDatabase(c, 0); {
+	case err != nil:
+		return failed(err)
+	case !ok:
 		return none
-	case !isOID(s) && s != c.r.env.Database():
-		return failed(errNoDatabase(s))
 	}
 	return c.allSize()
 }

@@ -219,29 +219,35 @@ func (a attr) hasDefault() bool {
 // shortDefault is a default as it is shown: that of a serial column names its
 // sequence as the search path finds it, and a string says its type.
 func (m *model) shortDefault(e Env, text string, t types.Type) string {
-	if strings.HasPrefix(text, "'") && strings.HasSuffix(text, "'") && !strings.Contains(strings.ReplaceAll(text[1:len(text)-1], "''", ""), "'") {
-		switch info := infoOf(t); {
-		case info.Category == 'N' || info.Category == 'B' || info.Kind == 'd':
-		case t.OID == types.OIDBPChar:
-			return text + "::bpchar"
-		default:
-			return text + "::" + t.OID.Name()
-		}
-	}
-	rest, ok := strings.CutPrefix(text, "nextval('")
-	if !ok {
-		return text
-	}
-	name, ok := strings.CutSuffix(rest, "'::regclass)")
-	if !ok {
-		return text
-	}
 	r := NewReader(e)
-	x, err := r.relation(strings.ReplaceAll(name, "''", "'"))
+	name, ok := sequenceOf(text)
+	if !ok {
+		return r.typedText(m, text, t)
+	}
+	x, err := r.relation(name)
 	if err != nil {
 		return text
 	}
 	return "nextval('" + strings.ReplaceAll(r.relName(m, x), "'", "''") + "'::regclass)"
+}
+
+// typedText adds to a string, if text is but one, the type that it is read as.
+func (r *Reader) typedText(m *model, text string, t types.Type) string {
+	if len(text) < 2 || text[0] != '\'' || text[len(text)-1] != '\'' || strings.Contains(strings.ReplaceAll(text[1:len(text)-1], "''", ""), "'") {
+		return text
+	}
+	t = t.Storage()
+	switch info := infoOf(t); {
+	case info.Category == 'N' || info.Category == 'B':
+		return text
+	case t.OID == types.OIDBPChar:
+		return text + "::bpchar"
+	}
+	name, ok := r.typeName(m, uint32(t.OID))
+	if !ok {
+		return text
+	}
+	return text + "::" + name
 }
 
 // owner is the object that the relation is of, or of whose table it is an index.

@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/streamdb/streamdb/catalog"
@@ -169,10 +170,26 @@ func (p *proc) arguments() []argument {
 	return out
 }
 
-// text prints an argument as CREATE FUNCTION takes it.
-func (a argument) text(defaults bool) string {
+// signature prints functions as the search path names their types.
+type signature struct {
+	r *Reader
+	m *model
+	p *proc
+}
+
+func (s signature) typeName(oid uint32) string {
+	name, _ := s.r.typeName(s.m, oid)
+	return cmp.Or(name, types.OID(oid).Name())
+}
+
+// argument prints an argument as CREATE FUNCTION takes it.
+func (s signature) argument(a argument, defaults bool) string {
 	var b strings.Builder
 	switch a.mode {
+	case 'i':
+		if s.p.kind == 'p' {
+			b.WriteString("IN ")
+		}
 	case 'o':
 		b.WriteString("OUT ")
 	case 'b':
@@ -183,55 +200,62 @@ func (a argument) text(defaults bool) string {
 	if a.name != "" {
 		b.WriteString(quoteIdent(a.name) + " ")
 	}
-	b.WriteString(a.typ.OID.Name())
+	b.WriteString(s.typeName(uint32(a.typ.OID)))
 	if defaults && a.deflt != "" {
-		b.WriteString(" DEFAULT " + a.deflt)
+		b.WriteString(" DEFAULT " + s.deflt(a))
 	}
 	return b.String()
 }
 
-// argList is pg_get_function_arguments; without defaults it is
+// deflt is the default of an argument as it is shown.
+func (s signature) deflt(a argument) string { return s.r.typedText(s.m, a.deflt, a.typ) }
+
+// arguments is pg_get_function_arguments; without defaults it is
 // pg_get_function_identity_arguments.
-func (p *proc) argList(defaults bool) string {
+func (s signature) arguments(defaults bool) string {
 	var parts []string
-	for _, a := range p.arguments() {
+	for _, a := range s.p.arguments() {
 		if a.mode == 't' {
 			continue
 		}
-		parts = append(parts, a.text(defaults))
+		parts = append(parts, s.argument(a, defaults))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// result is pg_get_function_result.
-func (p *proc) result() string {
+// result is pg_get_function_result, "" for a procedure.
+func (s signature) result() string {
+	if s.p.kind == 'p' {
+		return ""
+	}
 	var cols []string
-	for _, a := range p.arguments() {
+	for _, a := range s.p.arguments() {
 		if a.mode == 't' {
-			cols = append(cols, quoteIdent(a.name)+" "+a.typ.OID.Name())
+			cols = append(cols, quoteIdent(a.name)+" "+s.typeName(uint32(a.typ.OID)))
 		}
 	}
 	if cols != nil {
 		return "TABLE(" + strings.Join(cols, ", ") + ")"
 	}
-	s := p.returns().OID.Name()
-	if p.set {
-		s = "SETOF " + s
+	name := s.typeName(s.p.ret)
+	if s.p.set {
+		name = "SETOF " + name
 	}
-	return s
+	return name
 }
 
 // def is pg_get_functiondef.
-func (p *proc) def() string {
-	kind, returns := "function", "\n RETURNS "+p.result()
+func (s signature) def() string {
+	p := s.p
+	kind, returns := "function", "\n RETURNS "+s.result()
 	if p.kind == 'p' {
 		kind, returns = "procedure", ""
 	}
-	s := "CREATE OR REPLACE " + strings.ToUpper(kind) + " " + p.schema() + "." + quoteIdent(p.name) + "(" + p.argList(true) + ")" + returns + "\n LANGUAGE "
+	text := "CREATE OR REPLACE " + strings.ToUpper(kind) + " " + quoteIdent(p.schema()) + "." + quoteIdent(p.name) + "(" + s.arguments(true) + ")" + returns + "\n LANGUAGE "
 	if p.lang == langSQL {
-		s += "sql"
+		text += "sql"
 	} else {
-		s += "internal"
+		text += "internal"
 	}
 	var attrs []string
 	switch p.volatile {
@@ -250,7 +274,7 @@ func (p *proc) def() string {
 		attrs = append(attrs, "STRICT")
 	}
 	if attrs != nil {
-		s += "\n " + strings.Join(attrs, " ")
+		text += "\n " + strings.Join(attrs, " ")
 	}
-	return s + "\nAS $" + kind + "$" + p.src + "$" + kind + "$\n"
+	return text + "\nAS $" + kind + "$" + p.src + "$" + kind + "$\n"
 }

@@ -21,6 +21,13 @@ const (
 	oidPgConstr    = 2606
 	oidPgNamespace = 2615
 	oidPgRewrite   = 2618
+	oidPgTrigger   = 2620
+	oidPgAuthid    = 1260
+	oidPgLanguage  = 2612
+	oidPgAm        = 2601
+	oidPgOperator  = 2617
+	oidPgCollation = 3456
+	oidPgTspace    = 1213
 	oidPgDatabase  = 1262
 
 	amHeap, amBtree = 2, 403
@@ -38,6 +45,7 @@ const (
 const (
 	impliedRule      = 3
 	impliedComposite = 3  // of a type, which has no rule
+	impliedRole      = 2  // of a name
 	impliedPrimary   = 4  // the index
 	impliedKey       = 32 // added to that of its index, the constraint
 	impliedForeign   = 40 // and following

@@ -48,7 +48,11 @@ type Setting struct{ Name, Value, Default, Description string }
 type Env interface {
 	Snapshot() *catalog.Snapshot
 	Database() string
+	// Databases are the names that the one database goes by, that of the session first.
+	Databases() []string
 	User() string
+	// Users are the names of those that may connect or have.
+	Users() []string
 	// SearchPath is the effective one, with pg_catalog in it.
 	SearchPath() []string
 	Settings() []Setting

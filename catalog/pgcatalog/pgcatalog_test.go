@@ -24,6 +24,8 @@ type testEnv struct {
 
 func (e *testEnv) Snapshot() *catalog.Snapshot { return e.snap }
 func (e *testEnv) Database() string            { return "shop" }
+func (e *testEnv) Databases() []string         { return []string{"shop", "streamdb"} }
+func (e *testEnv) Users() []string             { return []string{"app", "reader"} }
 func (e *testEnv) User() string                { return e.user }
 func (e *testEnv) SearchPath() []string        { return e.path }
 func (e *testEnv) Settings() []Setting {
@@ -209,8 +211,8 @@ func TestRelations(t *testing.T) {
 		{"pg_type", "oid typelem typsubscript typanalyze", "typname", "_totals", []string{"536903691|536903690|array_subscript_handler|array_typanalyze"}},
 		{"pg_type", "oid typlen typbyval typelem typarray typinput typcollation typcategory", "typname", "name", []string{"19|64|f|18|1003|namein|950|S"}},
 		{"pg_namespace", "nspname", "oid", "16400", []string{"sales"}},
-		{"pg_database", "datname encoding datcollate", "", "", []string{"shop|6|C"}},
-		{"pg_roles", "rolname rolsuper oid", "rolcanlogin", "t", []string{"app|t|10"}},
+		{"pg_database", "datname encoding datcollate", "", "", []string{"shop|6|C", "streamdb|6|C"}},
+		{"pg_roles", "rolname rolsuper oid", "rolcanlogin", "t", []string{"app|t|10", "reader|t|49537494"}},
 		{"pg_roles", "oid rolcanlogin", "rolname", "pg_monitor", []string{"3373|f"}},
 		{"pg_depend", "objid refobjid refobjsubid deptype", "classid", "2618", []string{
 			"50348036|16388|0|i", "50348036|16388|0|n", "50348036|16385|0|n", "50348037|16389|0|i", "50348037|16389|0|n", "50348037|16385|0|n"}},

@@ -18,7 +18,7 @@ func init() {
 		return definition{compute: func(_ *model, _ Env, f *filler) { factsOf(name).fill(f, nil) }}
 	}
 	defs := map[string]definition{
-		"pg_proc":      {compute: pgProcs},
+		"pg_proc":      {compute: pgProcs, pathed: true},
 		"pg_operator":  {compute: operators},
 		"pg_aggregate": {compute: aggregates},
 	}
@@ -60,8 +60,8 @@ func (p *proc) schema() string {
 	return catalog.SchemaPgCatalog
 }
 
-// signature identifies an overload.
-func signature(name string, args []uint32) string {
+// signatureKey identifies an overload.
+func signatureKey(name string, args []uint32) string {
 	b := append([]byte(name), 0)
 	for _, a := range args {
 		b = binary.LittleEndian.AppendUint32(b, a)
@@ -93,7 +93,7 @@ var procs = sync.OnceValue(func() *procTable {
 	facts := readRows("pg_proc")
 	for i := range facts.rows {
 		p := factProc(facts, i)
-		sig := signature(p.name, p.args)
+		sig := signatureKey(p.name, p.args)
 		if own[sig] != nil || p.kind == 'w' || facts.get(i, "used") == "1" {
 			t.list = append(t.list, p)
 		}
@@ -163,7 +163,7 @@ func ownProcs() map[string]*proc {
 	out := map[string]*proc{}
 	add := func(p *proc) {
 		p.lang, p.cost, p.parallel, p.src = langInternal, 1, 's', p.name
-		out[signature(p.name, p.args)] = p
+		out[signatureKey(p.name, p.args)] = p
 	}
 	volatility := func(v expr.Volatility) byte { return "isv"[v] }
 	variadic := func(args []uint32, is bool) uint32 {
@@ -231,7 +231,7 @@ func supportProc(name string) uint32 {
 	return 0
 }
 
-func pgProcs(m *model, _ Env, f *filler) {
+func pgProcs(m *model, e Env, f *filler) {
 	ps := m.allProcs()
 	f.n = len(ps)
 	f.oid("oid", func(i int) uint32 { return ps[i].oid })
@@ -270,8 +270,18 @@ func pgProcs(m *model, _ Env, f *filler) {
 		return textArray(dst, types.OIDChar, strings.Split(p.modes, ""))
 	})
 	list("proargnames", func(p *proc) bool { return p.names != nil }, func(dst []byte, p *proc) []byte { return textArray(dst, types.OIDText, p.names) })
-	f.some("proargdefaults", func(i int) string { return strings.Join(ps[i].defaults, ", ") })
+	r := NewReader(e)
+	f.some("proargdefaults", func(i int) string { return r.defaultList(m, ps[i]) })
 	f.text("prosrc", func(i int) string { return ps[i].src })
+}
+
+// defaultList lists the defaults of a function's last arguments.
+func (r *Reader) defaultList(m *model, p *proc) string {
+	out := make([]string, len(p.defaults))
+	for i, d := range p.defaults {
+		out[i] = r.typedText(m, d, types.Of(types.OID(p.args[len(p.args)-len(p.defaults)+i])))
+	}
+	return strings.Join(out, ", ")
 }
 
 // oper is an operator of pg_operator; left is 0 for a prefix operator.
@@ -296,13 +306,13 @@ var operatorTable = sync.OnceValue(func() *operTable {
 		if len(args) == 1 {
 			args = []uint32{0, args[0]}
 		}
-		have[signature(o.Name, args)] = true
+		have[signatureKey(o.Name, args)] = true
 	}
 	t := &operTable{facts: readRows("pg_operator"), byOID: map[uint32]*oper{}, byName: map[string][]*oper{}}
 	for i := range t.facts.rows {
 		num := func(col string) uint32 { return uint32(number(t.facts.get(i, col))) }
 		o := &oper{oid: num("oid"), left: num("oprleft"), right: num("oprright"), name: t.facts.get(i, "oprname"), row: i}
-		if have[signature(o.name, []uint32{o.left, o.right})] {
+		if have[signatureKey(o.name, []uint32{o.left, o.right})] {
 			t.list = append(t.list, o)
 			t.byOID[o.oid] = o
 			t.byName[o.name] = append(t.byName[o.name], o)

@@ -35,7 +35,7 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 		}
 	case types.OIDRegprocedure:
 		if p := m.proc(oid); p != nil {
-			name := quoteIdent(p.name) + "(" + typeList(p.args) + ")"
+			name := quoteIdent(p.name) + "(" + r.typeList(m, p.args) + ")"
 			if !slices.ContainsFunc(r.procsNamed([]string{p.name}), func(x *proc) bool { return x.oid == p.oid }) {
 				name = quoteIdent(p.schema()) + "." + name
 			}
@@ -50,7 +50,7 @@ func (r *Reader) RegName(t types.OID, oid uint32) (string, bool) {
 		}
 	case types.OIDRegoperator:
 		if o := operatorTable().byOID[oid]; o != nil {
-			return o.name + "(" + typeList([]uint32{o.left, o.right}) + ")", true
+			return o.name + "(" + r.typeList(m, []uint32{o.left, o.right}) + ")", true
 		}
 	case types.OIDRegnamespace:
 		for _, s := range m.schemas {
@@ -135,12 +135,12 @@ func (r *Reader) procName(p *proc) string {
 	return quoteIdent(p.name)
 }
 
-func typeList(oids []uint32) string {
+func (r *Reader) typeList(m *model, oids []uint32) string {
 	parts := make([]string, len(oids))
 	for i, o := range oids {
 		parts[i] = "NONE"
 		if o != 0 {
-			parts[i] = types.OID(o).Name()
+			parts[i] = signature{r: r, m: m}.typeName(o)
 		}
 	}
 	return strings.Join(parts, ",")

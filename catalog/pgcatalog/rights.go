@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/streamdb/streamdb/sql/pgerror"
@@ -74,10 +75,10 @@ func findSchema(c *call, i int) (bool, error) {
 
 func findDatabase(c *call, i int) (bool, error) {
 	s := c.args[i]
-	switch {
-	case isOID(s):
-		return c.oid(i) == databaseOID, nil
-	case s != c.r.env.Database():
+	if isOID(s) {
+		return slices.Contains(databaseOIDs[:len(c.r.env.Databases())], c.oid(i)), nil
+	}
+	if _, ok := databaseByName(c.r.env, s); !ok {
 		return false, errNoDatabase(s)
 	}
 	return true, nil

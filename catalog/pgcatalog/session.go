@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"hash/fnv"
 	"net"
 	"slices"
 	"strconv"
@@ -16,10 +17,10 @@ func init() {
 	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
 	define(map[string]definition{
 		"pg_database":            personal(databases),
-		"pg_authid":              personal(authids),
-		"pg_roles":               personal(roles),
-		"pg_user":                personal(users),
-		"pg_shadow":              personal(users),
+		"pg_authid":              live(authids),
+		"pg_roles":               live(roles),
+		"pg_user":                live(users),
+		"pg_shadow":              live(users),
 		"pg_tablespace":          {compute: tablespaces},
 		"pg_settings":            live(settings),
 		"pg_stat_activity":       live(activity),
@@ -31,16 +32,64 @@ func init() {
 	})
 }
 
-func databases(_ *model, e Env, f *filler) {
-	f.rows(row{"oid": uint32(databaseOID), "datname": e.Database(), "datdba": uint32(roleOID), "encoding": encodingUTF8, "datlocprovider": byte('c'),
-		"datallowconn": true, "datconnlimit": -1, "dattablespace": uint32(tablespaceOID), "datcollate": "C", "datctype": "C"})
+// databaseOIDs are those of the names that the one database goes by.
+var databaseOIDs = [...]uint32{databaseOID, 5}
+
+// databaseByName is the OID of a database, false if there is none.
+func databaseByName(e Env, name string) (uint32, bool) {
+	i := slices.Index(e.Databases(), name)
+	if i < 0 {
+		return 0, false
+	}
+	return databaseOIDs[i], true
 }
 
-// roleRows are the roles: the session's, whose own everything is, and those that
-// PostgreSQL predefines, which tools ask for by name.
+func databases(_ *model, e Env, f *filler) {
+	var rows []row
+	for i, name := range e.Databases() {
+		rows = append(rows, row{"oid": databaseOIDs[i], "datname": name, "datdba": uint32(roleOID), "encoding": encodingUTF8, "datlocprovider": byte('c'),
+			"datallowconn": true, "datconnlimit": -1, "dattablespace": uint32(tablespaceOID), "datcollate": "C", "datctype": "C"})
+	}
+	f.rows(rows...)
+}
+
+// userRole is someone who may connect: any of them may do everything.
+type userRole struct {
+	oid  uint32
+	name string
+}
+
+// userRoles are those who may connect. The session's has the OID of whose everything is;
+// those of the others are made of their names.
+func userRoles(e Env) []userRole {
+	out := []userRole{{roleOID, e.User()}}
+	names := slices.Clone(e.Users())
+	slices.Sort(names)
+	taken := map[uint32]bool{}
+	for _, name := range slices.Compact(names) {
+		if name == e.User() {
+			continue
+		}
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		oid := implied(h.Sum32(), impliedRole)
+		for taken[oid] {
+			oid = implied(oid+1, impliedRole)
+		}
+		taken[oid] = true
+		out = append(out, userRole{oid, name})
+	}
+	return out
+}
+
+// roleRows are the roles: those who may connect, and those that PostgreSQL predefines,
+// which tools ask for by name.
 func roleRows(e Env) []row {
-	out := []row{{"oid": uint32(roleOID), "rolname": e.User(), "rolsuper": true, "rolinherit": true, "rolcreaterole": true, "rolcreatedb": true,
-		"rolcanlogin": true, "rolreplication": true, "rolbypassrls": true, "rolconnlimit": -1}}
+	var out []row
+	for _, u := range userRoles(e) {
+		out = append(out, row{"oid": u.oid, "rolname": u.name, "rolsuper": true, "rolinherit": true, "rolcreaterole": true, "rolcreatedb": true,
+			"rolcanlogin": true, "rolreplication": true, "rolbypassrls": true, "rolconnlimit": -1})
+	}
 	for oid, name := range predefinedRoles() {
 		out = append(out, row{"oid": oid, "rolname": name, "rolsuper": false, "rolinherit": true, "rolcreaterole": false, "rolcreatedb": false,
 			"rolcanlogin": false, "rolreplication": false, "rolbypassrls": false, "rolconnlimit": -1})
@@ -64,6 +113,11 @@ func roleName(e Env, oid uint32) (string, bool) {
 	if oid == roleOID {
 		return e.User(), true
 	}
+	for _, u := range userRoles(e) {
+		if u.oid == oid {
+			return u.name, true
+		}
+	}
 	s, ok := predefinedRoles()[oid]
 	return s, ok
 }
@@ -72,6 +126,11 @@ func roleName(e Env, oid uint32) (string, bool) {
 func roleByName(e Env, name string) (uint32, bool) {
 	if name == e.User() {
 		return roleOID, true
+	}
+	for _, u := range userRoles(e) {
+		if u.name == name {
+			return u.oid, true
+		}
 	}
 	for oid, s := range predefinedRoles() {
 		if s == name {
@@ -92,11 +151,15 @@ func roles(_ *model, e Env, f *filler) {
 }
 
 func users(_ *model, e Env, f *filler) {
-	r := row{"usename": e.User(), "usesysid": uint32(roleOID), "usecreatedb": true, "usesuper": true, "userepl": true, "usebypassrls": true}
-	if f.rel.name == "pg_user" {
-		r["passwd"] = "********"
+	var rows []row
+	for _, u := range userRoles(e) {
+		r := row{"usename": u.name, "usesysid": u.oid, "usecreatedb": true, "usesuper": true, "userepl": true, "usebypassrls": true}
+		if f.rel.name == "pg_user" {
+			r["passwd"] = "********"
+		}
+		rows = append(rows, r)
 	}
-	f.rows(r)
+	f.rows(rows...)
 }
 
 func tablespaces(_ *model, _ Env, f *filler) {
@@ -207,7 +270,11 @@ func activity(_ *model, e Env, f *filler) {
 	f.all(uint32(databaseOID), "datid")
 	f.all(e.Database(), "datname")
 	f.int("pid", func(i int) int64 { return int64(ss[i].PID) })
-	f.all(uint32(roleOID), "usesysid")
+	ids := map[string]uint32{}
+	for _, u := range userRoles(e) {
+		ids[u.name] = u.oid
+	}
+	f.oid("usesysid", func(i int) uint32 { return ids[ss[i].User] })
 	f.text("usename", func(i int) string { return ss[i].User })
 	f.text("application_name", func(i int) string { return ss[i].Application })
 	f.each("client_addr", func(i int, b *columnar.Builder) {

@@ -27,6 +27,7 @@ func init() {
 	def("pg_tablespace_databases", []types.Type{types.Oid}, "pg_tablespace_databases", databasesOf, types.Oid)
 	def("pg_available_extensions", nil, "name default_version comment", none, types.Name, types.Text, types.Text)
 	def("pg_get_keywords", nil, "word catcode barelabel catdesc baredesc", keywordRows, types.Text, types.Char, types.Bool, types.Text, types.Text)
+	def("pg_identify_object", []types.Type{types.Oid, types.Oid, types.Int4}, "type schema name identity", identifyObject, types.Text, types.Text, types.Text, types.Text)
 	i8 := types.Int8
 	expr.RegisterTableFunction(expr.TableFunction{Name: "pg_sequence_parameters", Args: []types.Type{types.Oid}, Cols: []types.Type{i8, i8, i8, i8, types.Bool, i8, types.Oid},
 		Names: strings.Fields("start_value minimum_value maximum_value increment cycle_option cache_size data_type"), Volatility: expr.Stable, Eval: sequenceParameters})

@@ -13,6 +13,9 @@ func init() {
 	define(map[string]definition{"pg_trigger": {compute: triggers}})
 }
 
+// triggerOID is that of the i-th trigger of all.
+func triggerOID(i int) uint32 { return 1<<31 + uint32(i) }
+
 // trigger is a row of pg_trigger.
 type trigger struct {
 	oid      uint32
@@ -52,7 +55,7 @@ func (m *model) triggers() []trigger {
 			check("INSERT", "ins"), check("UPDATE", "upd"))
 	}
 	for i := range out {
-		out[i].oid = 1<<31 + uint32(i)
+		out[i].oid = triggerOID(i)
 		out[i].deferred = out[i].deferred && out[i].key.foreign.Deferrable
 	}
 	return out
@@ -87,10 +90,10 @@ func triggers(m *model, _ Env, f *filler) {
 func triggerDefCall(c *call) result {
 	oid := c.oid(0)
 	ts := c.m.triggers()
-	if oid < 1<<31 || int(oid-1<<31) >= len(ts) {
+	if oid < triggerOID(0) || oid >= triggerOID(len(ts)) {
 		return none
 	}
-	t := &ts[oid-1<<31]
+	t := &ts[oid-triggerOID(0)]
 	on := t.on.qualified()
 	if len(c.args) > 1 && c.args[1] == "t" {
 		on = c.r.relName(c.m, t.on)

@@ -13,7 +13,6 @@ func init() {
 	live := func(f func(m *model, e Env, f *filler)) definition { return definition{compute: f, live: true} }
 	define(map[string]definition{
 		"pg_description": cached(descriptions),
-		"pg_depend":      cached(depends),
 		"pg_rewrite":     cached(rewrites),
 		"pg_tables":      personal(pgTables),
 		"pg_views":       personal(pgViews),
@@ -108,92 +107,6 @@ func descriptions(m *model, _ Env, f *filler) {
 	f.oid("classoid", func(i int) uint32 { return ds[i].class })
 	f.int("objsubid", func(i int) int64 { return int64(ds[i].sub) })
 	f.text("description", func(i int) string { return ds[i].text })
-}
-
-// depend is a row of pg_depend: an object, and what it refers to.
-type depend struct {
-	class, obj       uint32
-	sub              int
-	refClass, refObj uint32
-	refSub           int
-	kind             byte
-}
-
-// depends lists what user objects depend on, as far as PostgreSQL would: not on
-// what belongs to the system.
-func (m *model) depends() []depend {
-	var out []depend
-	add := func(class, obj, refClass, refObj uint32, refSub int, kind byte) {
-		out = append(out, depend{class, obj, 0, refClass, refObj, refSub, kind})
-	}
-	for _, r := range m.rels {
-		if r.system() {
-			continue
-		}
-		if r.table != nil {
-			if r.constraint != 0 {
-				add(oidPgClass, r.oid, oidPgConstr, r.oid+impliedKey<<24, 0, 'i')
-				continue
-			}
-			for _, k := range r.key { // of an expression, on the table
-				add(oidPgClass, r.oid, oidPgClass, r.table.oid, max(k+1, 0), 'a')
-			}
-			continue
-		}
-		if r.rowType != 0 {
-			add(oidPgType, r.arrayType, oidPgType, r.rowType, 0, 'i')
-			add(oidPgType, r.rowType, oidPgClass, r.oid, 0, 'i')
-		}
-		add(oidPgClass, r.oid, oidPgNamespace, r.nsp, 0, 'n')
-		if d := r.obj.Sequence; d != nil && d.Table != 0 && m.byID[d.Table] != nil {
-			t := m.byID[d.Table]
-			kind := byte('a')
-			if d.Identity {
-				kind = 'i'
-			}
-			add(oidPgClass, r.oid, oidPgClass, t.oid, t.obj.Column(d.Column)+1, kind)
-		}
-		if p := m.snap.ByID(r.obj.Parent); p != nil {
-			add(oidPgClass, r.oid, oidPgClass, p.OID, 0, 'a')
-		}
-		if r.isView() {
-			rule := implied(r.oid, impliedRule)
-			add(oidPgRewrite, rule, oidPgClass, r.oid, 0, 'i')
-			add(oidPgRewrite, rule, oidPgClass, r.oid, 0, 'n')
-			for _, d := range r.obj.Deps {
-				if o := m.snap.ByID(d); o != nil && m.byOID[o.OID] != nil && !m.byOID[o.OID].system() {
-					add(oidPgRewrite, rule, oidPgClass, o.OID, 0, 'n')
-				}
-			}
-		}
-	}
-	for _, c := range m.constraints() {
-		for _, k := range c.key {
-			add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'a')
-			if c.kind == 'c' {
-				add(oidPgConstr, c.oid, oidPgClass, c.table.oid, k+1, 'n')
-			}
-		}
-	}
-	for _, c := range m.domainConstraints() {
-		add(oidPgConstr, c.oid, oidPgType, c.domain.OID, 0, 'a')
-	}
-	for i, d := range m.defaults() {
-		add(oidPgAttrdef, attrdefOID(i), oidPgClass, d.rel.oid, d.num, 'a')
-	}
-	return out
-}
-
-func depends(m *model, _ Env, f *filler) {
-	ds := m.depends()
-	f.n = len(ds)
-	f.oid("classid", func(i int) uint32 { return ds[i].class })
-	f.oid("objid", func(i int) uint32 { return ds[i].obj })
-	f.int("objsubid", func(i int) int64 { return int64(ds[i].sub) })
-	f.oid("refclassid", func(i int) uint32 { return ds[i].refClass })
-	f.oid("refobjid", func(i int) uint32 { return ds[i].refObj })
-	f.int("refobjsubid", func(i int) int64 { return int64(ds[i].refSub) })
-	f.char("deptype", func(i int) byte { return ds[i].kind })
 }
 
 // ofKind are the relations of the given kinds.

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -71,8 +73,12 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 	if opts.TLSConfig, err = loadTLS(cfg.tlsCert, cfg.tlsKey); err != nil {
 		return nil, err
 	}
-	if opts.Auth, err = loadUsers(cfg.passwordFile); err != nil {
+	users, err := loadUsers(cfg.passwordFile)
+	if err != nil {
 		return nil, err
+	}
+	if users != nil {
+		opts.Auth = *users
 	}
 	s := &server{log: log, failed: make(chan error, 4)}
 	// The address is taken first, so that a wrong one is told at once.
@@ -95,7 +101,7 @@ func startServer(ctx context.Context, cfg serverConfig, log *slog.Logger) (_ *se
 	}
 	s.coord, err = coord.Open(ctx, cfg.dataDir, coord.Options{
 		Logger: log, Sources: newSource, Check: checkConnection, Validate: validateConnection,
-		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(float64(cfg.memoryLimit) * heapShare), Volatile: cfg.volatile,
+		CheckpointInterval: cfg.checkpointInterval, MemoryLimit: int64(float64(cfg.memoryLimit) * heapShare), Volatile: cfg.volatile, Users: userNames(users),
 		Fatal: func(err error) {
 			select {
 			case s.failed <- err:
@@ -142,7 +148,7 @@ func loadTLS(cert, key string) (*tls.Config, error) {
 
 // loadUsers reads a file of lines user:password (or user:SCRAM-SHA-256$…);
 // clients then authenticate with SCRAM.
-func loadUsers(file string) (pgwire.Auth, error) {
+func loadUsers(file string) (*pgwire.Users, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -166,7 +172,15 @@ func loadUsers(file string) (pgwire.Auth, error) {
 		}
 		users[user] = v
 	}
-	return pgwire.Users{Method: pgwire.MethodSCRAM, Verifiers: users}, nil
+	return &pgwire.Users{Method: pgwire.MethodSCRAM, Verifiers: users}, nil
+}
+
+// userNames are the names of those that the password file has, nil without one.
+func userNames(u *pgwire.Users) []string {
+	if u == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(u.Verifiers))
 }
 
 // handler serves health, metrics and profiles.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/streamdb/streamdb/columnar"
@@ -320,23 +321,45 @@ func formatType(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 		return nil
 	}
 	o := types.OID(a.Int64(0, i))
+	t := types.Lookup(o)
+	mod := int32(-1)
+	if !a.Null(1, i) {
+		mod = a.Int32(1, i)
+	}
 	switch {
 	case o == 0:
 		out.String("-")
-	case types.Lookup(o) == nil || o >= types.FirstUser: // named as the search path has it
+	case t == nil || o >= types.FirstUser: // named as the search path has it
 		name := o.Name()
 		if x.Context != nil && x.Catalog != nil {
 			if s, ok := x.Catalog.RegName(types.OIDRegtype, uint32(o)); ok {
 				name = s
 			}
 		}
-		out.String(name)
-	case a.Null(1, i) || types.Lookup(o).ModOut == "-":
+		out.String(withModifier(name, mod))
+	case a.Null(1, i):
 		out.String(o.Name())
+	case t.ModOut == "-" && (!t.IsArray() || types.Lookup(t.Elem).ModOut == "-"):
+		if e := types.Lookup(o.Elem()); t.IsArray() && strings.Trim(e.OID.Name(), `"`) != e.Name || !t.IsArray() && strings.Trim(o.Name(), `"`) != t.Name {
+			mod = -1 // a word of the grammar has none
+		}
+		out.String(withModifier(o.Name(), mod))
 	default:
-		out.String(types.Type{OID: o, Mod: a.Int32(1, i)}.String())
+		out.String(types.Type{OID: o, Mod: mod}.String())
 	}
 	return nil
+}
+
+// withModifier writes a modifier after the name of a type that gives it no meaning.
+func withModifier(name string, mod int32) string {
+	if mod < 0 {
+		return name
+	}
+	elem, array := strings.CutSuffix(name, "[]")
+	if name = fmt.Sprintf("%s(%d)", elem, mod); array {
+		name += "[]"
+	}
+	return name
 }
 
 // currentSchemas lists the schemas of the search path.
