@@ -583,7 +583,7 @@ func (sel *selectState) distinctClause() error {
 		return nil
 	}
 	sel.distinct = []int{}
-	seen := map[int]bool{}
+	places := map[int]int32{} // of the items
 	for _, n := range d {
 		i, err := sel.outputItem(n, "DISTINCT ON", sel.in(inOrderBy))
 		if err != nil {
@@ -592,15 +592,33 @@ func (sel *selectState) distinctClause() error {
 		if sel.items[i].expr, err = textIfUnknown(sel.items[i].expr); err != nil {
 			return err
 		}
-		if !seen[i] {
-			seen[i] = true
+		if _, ok := places[i]; !ok {
+			places[i] = nodeLocation(n)
 			sel.distinct = append(sel.distinct, i)
 		}
 	}
-	for k, o := range sel.order {
-		if k < len(sel.distinct) && !seen[o.item] {
-			return pgerror.New(pgerror.InvalidColumnReference,
-				"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(sel.pos(sel.stmt.DistinctClause[0].GetColumnRef().GetLocation()))
+	// No other item may come before those of DISTINCT ON.
+	skipped, ordered := false, map[int]bool{}
+	check := func(item int) error {
+		if !skipped {
+			return nil
+		}
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(sel.pos(places[item]))
+	}
+	for _, o := range sel.order {
+		if _, ok := places[o.item]; !ok {
+			skipped = true
+		} else if err := check(o.item); err != nil {
+			return err
+		}
+		ordered[o.item] = true
+	}
+	for _, i := range sel.distinct {
+		if !ordered[i] {
+			if err := check(i); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
