@@ -80,7 +80,7 @@ func (t *tableAlter) alterColumn(c *catalog.Column) error {
 			return detail
 		}
 		if _, err := t.s.bindDefault(t.text, t.a.Expr, c.Name, c.Type); err != nil {
-			return err
+			return noPosition(err)
 		}
 		c.Default = t.s.fixed(t.a.Expr.SQL, nil, c.Type)
 	case parser.AlterDropDefault:

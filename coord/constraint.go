@@ -175,6 +175,9 @@ func quotedColumns(t *catalog.Object, key []int) string {
 // check adds a CHECK constraint.
 func (n *newTable) check(c *parser.Constraint) error {
 	e, err := planner.BindExpr(n.s.bindContext(nil), n.text, c.Check, n.o, "check constraints", types.Bool)
+	if err == nil {
+		err = expr.CheckTimedLiterals(e, n.s.exprContext())
+	}
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,12 @@ func (s *Session) domainConstraint(def *types.Definition, domain string, c *pg.C
 		if err != nil {
 			return nil, err
 		}
-		if check, err = expr.BindDomainCheck(sql, def.Base.Storage()); err != nil {
+		value := &catalog.Object{Kind: catalog.KindTable, Columns: []catalog.Column{{Name: "value", Type: def.Base.Storage()}}}
+		sql = s.fixed(sql, value, types.Bool)
+		if check, err = expr.BindDomainCheck(sql, def.Base.Storage()); err == nil {
+			err = expr.CheckTimedLiterals(check, s.exprContext())
+		}
+		if err != nil {
 			return nil, noPosition(err)
 		}
 		name := c.Conname

@@ -104,7 +104,10 @@ func columnClauses(def *parser.ColumnDef, table string, serial bool) error {
 // mismatch is the error of one of another type.
 func (s *Session) bindAs(text string, e *parser.Expr, o *catalog.Object, context string, t types.Type, mismatch func(of types.Type) error) (expr.Expr, error) {
 	v, err := planner.BindExpr(s.bindContext(nil), text, e, o, context, t)
-	if err == nil || pgerror.As(err).Code != pgerror.DatatypeMismatch {
+	if err == nil {
+		return v, expr.CheckTimedLiterals(v, s.exprContext())
+	}
+	if pgerror.As(err).Code != pgerror.DatatypeMismatch {
 		return v, err
 	}
 	if v, err = planner.BindExpr(s.bindContext(nil), text, e, o, context, types.Unknown); err != nil {
@@ -230,6 +233,9 @@ func (n *newTable) columnRules(def *parser.ColumnDef) error {
 // bindGenerated binds the expression of a generated column.
 func (s *Session) bindGenerated(text string, g *parser.Expr, o *catalog.Object, col *catalog.Column) (expr.Expr, error) {
 	e, err := s.bindAs(text, g, o, "column generation expressions", col.Type, func(of types.Type) error { return defaultMismatch(col.Name, col.Type, of) })
+	if err == nil {
+		e, err = expr.FoldLiterals(e, s.exprContext())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,9 @@ func freeColumn(names []string, name string) string {
 // are part of what is stored, but go with it.
 func (s *Session) indexExpr(x, t *catalog.Object, text string, e *parser.Expr, context string, typ types.Type) (expr.Expr, error) {
 	v, err := planner.BindExpr(s.bindContext(nil), text, e, t, context, typ)
+	if err == nil {
+		v, err = expr.FoldLiterals(v, s.exprContext())
+	}
 	if err != nil {
 		return nil, err
 	}

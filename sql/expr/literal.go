@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/streamdb/streamdb/columnar"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/types"
 )
 
@@ -150,4 +151,19 @@ func TimedLiteral(c *Call) bool {
 	out := true
 	leafTypes(c.Typ.OID, func(leaf types.OID) { out = out && leaf != types.OIDXML && !isReg(leaf) })
 	return out
+}
+
+// CheckTimedLiterals is the error of the first literal of dates and times in e that the
+// session cannot read.
+func CheckTimedLiterals(e Expr, session *Context) error {
+	var failed error
+	Walk(e, func(x Expr) bool {
+		if c, ok := x.(*Call); ok && c.Fn.Literal && failed == nil && TimedLiteral(c) {
+			if _, err := EvalConst(c, session); err != nil {
+				failed = pgerror.As(err).At(c.Pos)
+			}
+		}
+		return failed == nil
+	})
+	return failed
 }

@@ -72,13 +72,23 @@ func CheckDomain(domain types.OID, v *columnar.Vec, ctx *Context) (row int, err 
 	return first.Row, first.Err
 }
 
+// typeName is the name of a type as the session's search path has it.
+func (x *Eval) typeName(o types.OID) string {
+	if opts := x.options(); opts != nil && opts.Names != nil {
+		if s, ok := opts.Names.RegName(types.OIDRegtype, uint32(o)); ok {
+			return s
+		}
+	}
+	return o.String()
+}
+
 // domainKernel checks the constraints that the domain has now.
 func domainKernel(domain types.OID) (Kernel, error) {
 	notNull, list := domainConstraints(domain)
 	type check struct {
 		cond  *node
 		nodes int
-		fail  *pgerror.Error
+		name  string
 	}
 	var checks []check
 	for _, c := range list {
@@ -91,16 +101,14 @@ func domainKernel(domain types.OID) (Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		checks = append(checks, check{n, len(comp.nodes), pgerror.New(pgerror.CheckViolation,
-			"value for domain %s violates check constraint \"%s\"", domain, c.Name)})
+		checks = append(checks, check{n, len(comp.nodes), c.Name})
 	}
-	null := pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", domain)
 	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		v := x.expand(args[0], n)
 		if notNull && v.HasNulls() {
 			for i := range n {
 				if v.Null(i) {
-					x.Fail(i, null)
+					x.Fail(i, pgerror.New(pgerror.NotNullViolation, "domain %s does not allow null values", x.typeName(domain)))
 				}
 			}
 		}
@@ -115,7 +123,7 @@ func domainKernel(domain types.OID) (Kernel, error) {
 			ok := x.nested(c.cond, c.nodes, []*columnar.Vec{v}, rows)
 			for i, b := range ok.Bools()[:n] {
 				if !b && !ok.Null(i) {
-					x.Fail(i, c.fail)
+					x.Fail(i, pgerror.New(pgerror.CheckViolation, "value for domain %s violates check constraint \"%s\"", x.typeName(domain), c.name))
 				}
 			}
 		}

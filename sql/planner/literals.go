@@ -61,10 +61,21 @@ func byteOf(text string, pos int) int {
 // literals when a view is made. It binds the query anew if there are any.
 func FixLiterals(ctx *Context, session *expr.Context, sql string, bound *Query) (*Query, string, error) {
 	found := false
+	var failed error
 	eachExpr(bound.Rel, func(x expr.Expr) {
-		c, ok := x.(*expr.Call)
-		found = found || ok && c.Fn.Literal && expr.TimedLiteral(c)
+		if c, ok := x.(*expr.Call); ok && c.Fn.Literal && expr.TimedLiteral(c) {
+			found = true
+			if failed == nil {
+				_, failed = expr.EvalConst(c, session)
+				if failed != nil {
+					failed = pgerror.As(failed).At(c.Pos)
+				}
+			}
+		}
 	})
+	if failed != nil {
+		return nil, "", failed
+	}
 	if !found {
 		return bound, sql, nil
 	}
