@@ -289,7 +289,7 @@ func timeFunction(e expr.Expr) (name string) {
 		if c, ok := x.(*expr.Call); ok {
 			switch c.Fn.Name {
 			case "now", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "current_timestamp", "proctime", "current_date",
-				"current_time", "localtimestamp", "localtime", "timeofday", "mz_now":
+				"current_time", "localtimestamp", "localtime", "timeofday", "mz_now", "mz_uptime":
 				name = c.Fn.Name + "()"
 			}
 		}

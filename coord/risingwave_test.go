@@ -413,8 +413,9 @@ func TestMaterializeCommands(t *testing.T) {
 		"SHOW INDEXES IN CLUSTER quickstart":                         "i,m,default,{l},\nj,u,default,{x},",
 		"SHOW INDEXES ON m WHERE name = 'i'":                         "i,m,default,{l},",
 		"SHOW query_mode":                                            "auto",
-		"SHOW real_time_recency":                                     "off",
-		"SELECT count(*) FROM users":                                 "200",
+		"SELECT mz_is_superuser(), mz_version() = version(), mz_uptime() BETWEEN interval '-1 s' AND interval '1 hour', rw_recovery_status()": "t,t,t,RUNNING",
+		"SHOW real_time_recency":     "off",
+		"SELECT count(*) FROM users": "200",
 	} {
 		if got := d.text(c, q); got != want {
 			t.Errorf("%s: %q, want %q", q, got, want)

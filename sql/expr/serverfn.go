@@ -253,6 +253,15 @@ func registerServer() {
 	}
 	fixed("pg_postmaster_start_time", Stable, types.TimestampTZ, started)
 	fixed("pg_conf_load_time", Stable, types.TimestampTZ, started)
+	fixed("mz_uptime", Stable, types.Interval, func(_ *Call, x *Eval, _ []*columnar.Vec, _ int) *columnar.Vec {
+		up := types.Span{}
+		if x.Context != nil && !x.Started.IsZero() {
+			up.Micros = x.nowTZ() - types.TimestampTZFromTime(x.Started)
+		}
+		return columnar.FromSlice([]columnar.U128{up.Pack()}, nil)
+	})
+	fixed("mz_is_superuser", Stable, types.Bool, constant(BoolConst(true)))
+	fixed("rw_recovery_status", Stable, types.Text, constant(TextConst("RUNNING")))
 	fixed("pg_is_in_recovery", Volatile, types.Bool, constant(BoolConst(false)))
 	fixed("pg_jit_available", Volatile, types.Bool, constant(BoolConst(false)))
 	fixed("pg_is_wal_replay_paused", Volatile, types.Bool, constant(BoolConst(false)))

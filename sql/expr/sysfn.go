@@ -388,7 +388,7 @@ func currentSchemas(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Erro
 }
 
 func registerSession() {
-	sessionText(types.Text, (*Context).version, "version")
+	sessionText(types.Text, (*Context).version, "version", "mz_version")
 	sessionText(types.Name, func(c *Context) string { return c.Database }, "current_database", "current_catalog")
 	sessionText(types.Name, func(c *Context) string { return c.User }, "current_user", "session_user", "user", "current_role", "getpgusername")
 	sessionText(types.Text, func(c *Context) string { return c.setting("streamdb.query") }, "current_query")
