@@ -279,6 +279,7 @@ func (b *Builder) Extend(f func(dst []byte) []byte) {
 	b.data = f(b.data)
 	if b.watch != nil && cap(b.data) > room {
 		if n := len(b.data) - l; n > b.watch.longest {
+			b.data = b.data[:l]
 			b.watch.refuse(n)
 		}
 		b.watch.grown(cap(b.data))

@@ -20,7 +20,7 @@ func (b *builder) collect(r *plan.Aggregate, need []bool) coll {
 	for i, e := range r.GroupBy {
 		g.keys[i] = g.keyColumn(keyExpr(e), i)
 	}
-	f := &collectFunc{ctx: b.opts.Context}
+	f := &collectFunc{ctx: b.opts.Context, watch: b.opts.watch()}
 	for _, e := range r.GroupBy {
 		f.shown = append(f.shown, g.column(e))
 	}
@@ -65,6 +65,7 @@ func sortExpr(e expr.Expr) expr.Expr { return expr.SortKey(e) }
 // collectFunc computes aggregates group by group.
 type collectFunc struct {
 	ctx   *expr.Context
+	watch expr.Watch
 	shown []int // input columns shown as group columns: of the first row
 	calls []collectCall
 	typs  []types.Type
@@ -92,7 +93,7 @@ func (f *collectFunc) Apply(g *differential.Groups, emit, emitErr func(*dataflow
 	for i, c := range f.shown {
 		out.Cols[i] = g.Rows.Cols[c].Gather(first)
 	}
-	x := expr.NewEval(f.ctx)
+	x := expr.NewEval(f.ctx).Watched(f.watch)
 	var failed []expr.RowError
 	for i := range f.calls {
 		v, errs := f.calls[i].compute(x, g)
@@ -133,13 +134,21 @@ func (c *collectCall) compute(x *expr.Eval, g *differential.Groups) (*columnar.V
 	rows, ends := c.rows(g)
 	args := make([]*columnar.Vec, len(c.args))
 	for i, a := range c.args {
-		args[i] = g.Rows.Cols[a].Gather(rows)
+		args[i] = g.Rows.Cols[a]
+		if !ascending(rows, g.Rows.N) {
+			args[i] = args[i].Gather(rows)
+		}
 	}
-	out := columnar.NewBuilder(c.call.Typ.Kind(), len(ends))
+	out := x.Builder(c.call.Typ.Kind(), len(ends))
 	var failed []expr.RowError
 	lo := 0
 	for i, hi := range ends {
-		if err := c.call.Fn.Collect(x, &c.call, args, lo, hi, out); err != nil {
+		wanted, err := expr.Guarded(func() error { return c.call.Fn.Collect(x, &c.call, args, lo, hi, out) })
+		if !wanted {
+			out.Nulls(len(ends) - out.Len())
+			break
+		}
+		if err != nil {
 			failed = append(failed, expr.RowError{Row: i, Err: pgerror.As(err)})
 			if out.Len() == i {
 				out.Null()
@@ -148,6 +157,19 @@ func (c *collectCall) compute(x *expr.Eval, g *differential.Groups) (*columnar.V
 		lo = hi
 	}
 	return out.Build(), failed
+}
+
+// ascending reports whether rows are 0 to n-1.
+func ascending(rows []uint32, n int) bool {
+	if len(rows) != n {
+		return false
+	}
+	for i, r := range rows {
+		if int(r) != i {
+			return false
+		}
+	}
+	return true
 }
 
 // rows lists the rows that count for the call, in its order, each as often as it

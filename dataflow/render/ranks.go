@@ -26,7 +26,7 @@ func (b *builder) ranks(r *plan.Aggregate, need []bool) (out coll, ok bool) {
 	for i, e := range r.GroupBy {
 		g.keys[i] = g.keyColumn(keyExpr(e), i)
 	}
-	f := &collectFunc{ctx: b.opts.Context}
+	f := &collectFunc{ctx: b.opts.Context, watch: b.opts.watch()}
 	first := r.Aggs[0].OrderBy[0]
 	counted := func(e expr.Expr) int {
 		if c := r.Aggs[0].Filter; c != nil {

@@ -334,7 +334,7 @@ func (f *flatMapper) Cut(d *dataflow.Delta) (out []*dataflow.Delta) {
 
 // Apply implements differential.Mapper.
 func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delta)) {
-	x := expr.NewEval(f.ctx)
+	x := expr.NewEval(f.ctx).Watched(f.watch)
 	args := in.Cols[f.in:]
 	added := len(f.kinds) - f.in
 	if f.ordinality {
@@ -342,7 +342,7 @@ func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delt
 	}
 	builders := make([]*columnar.Builder, added)
 	for i := range builders {
-		builders[i] = columnar.NewBuilder(f.kinds[f.in+i], 0)
+		builders[i] = x.Builder(f.kinds[f.in+i], 0)
 	}
 	var rows []uint32
 	var ords []int64
@@ -360,7 +360,14 @@ func (f *flatMapper) Apply(in *dataflow.Delta, emit, emitErr func(*dataflow.Delt
 		}
 		n, err := 0, error(nil)
 		if !f.fn.Strict || !columnar.AnyNull(args, i) {
-			n, err = f.fn.Eval(x, args, i, builders)
+			var wanted bool
+			wanted, err = expr.Guarded(func() (err error) {
+				n, err = f.fn.Eval(x, args, i, builders)
+				return err
+			})
+			if !wanted {
+				return
+			}
 		}
 		if err != nil {
 			failed = append(failed, expr.RowError{Row: i, Err: pgerror.As(err)})

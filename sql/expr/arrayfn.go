@@ -37,7 +37,7 @@ func (o *arrayOut) end(dims []types.Dim) {
 
 func (o *arrayOut) build(x *Eval) *columnar.Vec {
 	v := o.vals.Build()
-	out := x.builder(columnar.KindBytes, len(o.rows))
+	out := x.Builder(columnar.KindBytes, len(o.rows))
 	for i := range o.rows {
 		switch r := &o.rows[i]; {
 		case r.null:
@@ -60,7 +60,7 @@ type arrayFunc func(x *Eval, a Args, i int, o *arrayOut) *pgerror.Error
 func arrayKernel(f arrayFunc) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		elem := c.Typ.OID.Elem()
-		o := arrayOut{elem: elem, vals: x.builder(types.Of(elem).Kind(), n), rows: make([]arrayRow, 0, n)}
+		o := arrayOut{elem: elem, vals: x.Builder(types.Of(elem).Kind(), n), rows: make([]arrayRow, 0, n)}
 		a := Args(args)
 		for i := range n {
 			if c.Fn.Strict && a.anyNull(i) {

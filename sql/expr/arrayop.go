@@ -205,7 +205,7 @@ func (x *Eval) array(n *node, f *frame) *columnar.Vec {
 	}
 	elem := n.typ.OID.Elem()
 	nested := len(n.args) > 0 && n.args[0].typ.OID.IsArray()
-	out := x.builder(columnar.KindBytes, rows)
+	out := x.Builder(columnar.KindBytes, rows)
 	old := x.frame
 	x.frame, x.skip, x.fan = f, nil, rows == 1 && f.n != 1
 	for i := range rows {
@@ -280,7 +280,7 @@ func (x *Eval) row(n *node, f *frame) *columnar.Vec {
 			rows = f.n
 		}
 	}
-	out := x.builder(columnar.KindBytes, rows)
+	out := x.Builder(columnar.KindBytes, rows)
 	r := types.RecordBuilder{Names: n.names}
 	for i := range rows {
 		for k := range args {

@@ -75,7 +75,7 @@ func textual(o types.OID) bool {
 func ioCast(from, to types.Type) Kernel {
 	return func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		v, opts := args[0], x.options()
-		out := x.builder(to.Kind(), n)
+		out := x.Builder(to.Kind(), n)
 		var buf []byte
 		for i := range n {
 			switch {

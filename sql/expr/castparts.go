@@ -100,7 +100,7 @@ func castParts(casts []Expr, from, to types.OID) (Kernel, error) {
 
 // joinParts makes the values of type to: part k of made belongs to row owner[k].
 func joinParts(x *Eval, v *columnar.Vec, n int, to types.OID, made []*columnar.Vec, owner []uint32) *columnar.Vec {
-	out := x.builder(columnar.KindBytes, n)
+	out := x.Builder(columnar.KindBytes, n)
 	fields := partsOf(to)
 	record := types.RecordBuilder{Names: types.NamesOf(to)}
 	var m *types.MapBuilder

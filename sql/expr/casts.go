@@ -282,7 +282,7 @@ func charToInt(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 }
 
 func intToChar(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-	out := x.builder(columnar.KindBytes, n)
+	out := x.Builder(columnar.KindBytes, n)
 	for i, v := range args[0].Int32s()[:n] {
 		switch {
 		case v < math.MinInt8 || v > math.MaxInt8:
@@ -391,7 +391,7 @@ func viaText(from, to types.Type) *Function {
 		Name: typName(to.OID), Args: []types.Type{from}, Ret: to, Strict: true, Consts: ScalarConsts,
 		Eval: func(_ *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 			v, opts := args[0], x.options()
-			out := x.builder(to.Kind(), n)
+			out := x.Builder(to.Kind(), n)
 			var buf []byte
 			for i := range n {
 				if v.Null(i) {

@@ -66,7 +66,12 @@ func collectString(_ *Eval, _ *AggregateCall, args []*columnar.Vec, lo, hi int, 
 		} else if !args[1].Null(i) {
 			size += len(args[1].Bytes(i))
 		}
-		size += len(args[0].Bytes(i))
+		n := len(args[0].Bytes(i))
+		if size+n >= maxAlloc {
+			return pgerror.New(pgerror.ProgramLimitExceeded, "out of memory").
+				WithDetail("Cannot enlarge string buffer containing %d bytes by %d more bytes.", size, n)
+		}
+		size += n
 	}
 	if first < 0 {
 		out.Null()

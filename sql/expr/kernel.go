@@ -47,7 +47,7 @@ func (a Args) Float64(k, i int) float64 { return Arg[float64](a, k, i) }
 // far more than the call: text, json, arrays. It takes constants unexpanded.
 func RowKernel(f func(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := x.builder(c.Typ.Kind(), n)
+		out := x.Builder(c.Typ.Kind(), n)
 		a := Args(args)
 		var failed columnar.Bitmap
 		for i := range n {

@@ -95,7 +95,7 @@ func NewArrayTransform(array Expr, l *Lambda, captured []Expr, filter bool, pos 
 
 // nestMade makes arrays of arrays of what a lambda made of the elements.
 func nestMade(x *Eval, arrays *columnar.Vec, n int, typ types.Type, made *columnar.Vec) *columnar.Vec {
-	out := x.builder(columnar.KindBytes, n)
+	out := x.Builder(columnar.KindBytes, n)
 	at := 0
 	for i := range n {
 		if arrays.Null(i) {

@@ -157,7 +157,7 @@ func textType(t types.Type) types.Type {
 // mapKernel makes a map of each row.
 func mapKernel(m types.OID, f func(x *Eval, a Args, i int, b *types.MapBuilder) error) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := x.builder(columnar.KindBytes, n)
+		out := x.Builder(columnar.KindBytes, n)
 		a := Args(args)
 		b := types.NewMapBuilder(m)
 		for i := range n {

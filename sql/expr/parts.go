@@ -97,8 +97,32 @@ func (x *Eval) along(bytes int) (next int) {
 	return bytes + pollGrown
 }
 
-// builder makes a builder of a result.
-func (x *Eval) builder(kind columnar.Kind, capacity int) *columnar.Builder {
+// Watched is x that is observed.
+func (x *Eval) Watched(w Watch) *Eval {
+	x.watch = w
+	return x
+}
+
+// Guarded calls f, which evaluates something outside of a program. A value that is longer
+// than any may be is an error; wanted is false if nobody wants the result any more.
+func Guarded(f func() error) (wanted bool, err error) {
+	wanted = true
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case unwanted:
+			wanted = false
+		case *pgerror.Error:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	return true, f()
+}
+
+// Builder makes a builder of results.
+func (x *Eval) Builder(kind columnar.Kind, capacity int) *columnar.Builder {
 	if kind != columnar.KindBytes {
 		return columnar.NewBuilder(kind, capacity)
 	}

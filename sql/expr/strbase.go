@@ -59,7 +59,7 @@ func bytes2Fixed[R columnar.Fixed](f func(a, b []byte) R) Kernel {
 // bytesAppend makes a kernel of a function that appends its result to dst.
 func bytesAppend(f func(dst, b []byte) []byte) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := x.builder(columnar.KindBytes, n)
+		out := x.Builder(columnar.KindBytes, n)
 		a := Args(args)
 		for i := range n {
 			if a.Null(0, i) {
@@ -76,7 +76,7 @@ func bytesAppend(f func(dst, b []byte) []byte) Kernel {
 // argument, with up to two int arguments behind it.
 func bytesPart(f func(b []byte, n, m int32) []byte) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
-		out := x.builder(columnar.KindBytes, n)
+		out := x.Builder(columnar.KindBytes, n)
 		a := Args(args)
 		for i := range n {
 			if a.anyNull(i) {

@@ -409,7 +409,7 @@ func concatOp(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 func concatAny(textFirst bool) Kernel {
 	return func(c *Call, x *Eval, args []*columnar.Vec, n int) *columnar.Vec {
 		a := Args(args)
-		out := x.builder(columnar.KindBytes, n)
+		out := x.Builder(columnar.KindBytes, n)
 		for i := range n {
 			if a.anyNull(i) {
 				out.Null()

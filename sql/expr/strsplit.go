@@ -58,12 +58,12 @@ func splitArgs(a Args, i int, out *columnar.Builder) {
 	})
 }
 
-func stringToArray(_ *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
+func stringToArray(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	if a.Null(0, i) {
 		out.Null()
 		return nil
 	}
-	b := columnar.NewBuilder(columnar.KindBytes, 4)
+	b := x.Builder(columnar.KindBytes, 4)
 	splitArgs(a, i, b)
 	n := b.Len()
 	out.Extend(func(dst []byte) []byte { return types.AppendList(dst, types.OIDText, b.Build(), 0, n) })

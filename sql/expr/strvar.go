@@ -115,7 +115,7 @@ func concatKernel(ws bool) Kernel {
 		if ws {
 			first = 1
 		}
-		out := x.builder(columnar.KindBytes, n)
+		out := x.Builder(columnar.KindBytes, n)
 		for i := range n {
 			if ws && a.Null(0, i) || c.Variadic && a.Null(len(a)-1, i) {
 				out.Null()

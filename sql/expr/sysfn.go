@@ -246,7 +246,7 @@ func sessionText(ret types.Type, f func(c *Context) string, names ...string) {
 	for _, name := range names {
 		Register(Function{Name: name, Ret: ret, Strict: true, Total: true, Volatility: Stable,
 			Eval: func(_ *Call, x *Eval, _ []*columnar.Vec, n int) *columnar.Vec {
-				out := x.builder(columnar.KindBytes, n)
+				out := x.Builder(columnar.KindBytes, n)
 				for range n {
 					if x.Context == nil {
 						out.Null()
