@@ -358,7 +358,7 @@ func makeTerm(f *Function, args []term) term {
 var notCompared = map[string]bool{
 	"now": true, "transaction_timestamp": true, "statement_timestamp": true, "current_timestamp": true, "clock_timestamp": true,
 	"localtimestamp": true, "localtime": true, "current_date": true, "current_time": true, "timeofday": true, "random": true, "setseed": true,
-	"mz_now": true, "regclass": true, "interval": true, "convert_from": true, "convert_to": true, "version": true, "current_database": true,
+	"mz_now": true, "mz_version": true, "mz_uptime": true, "mz_is_superuser": true, "rw_recovery_status": true, "proctime": true, "regclass": true, "interval": true, "convert_from": true, "convert_to": true, "version": true, "current_database": true,
 	"current_catalog": true, "current_user": true, "session_user": true, "user": true, "current_role": true, "getpgusername": true,
 	"current_query": true, "inet_client_addr": true, "inet_client_port": true, "inet_server_addr": true, "inet_server_port": true, "current_schema": true, "current_schemas": true, "current_setting": true, "set_config": true, "pg_get_expr": true,
 	"txid_current": true, "pg_backend_pid": true, "pg_postmaster_start_time": true, "pg_conf_load_time": true, "pg_my_temp_schema": true,
