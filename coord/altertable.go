@@ -41,6 +41,8 @@ func (s *Session) alterTable(ctx context.Context, d *ddlState, p *prepared, a *p
 		return t.addConstraint()
 	case parser.AlterDropConstraint:
 		return t.dropConstraint()
+	case parser.AlterConstraintTiming:
+		return t.retime()
 	case parser.AlterRenameConstraint:
 		return t.renameConstraint()
 	case parser.AlterValidate:

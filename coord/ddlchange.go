@@ -376,7 +376,7 @@ func (s *Session) alterOne(ctx context.Context, d *ddlState, p *prepared, a *par
 		return nil
 	case parser.AlterAddColumn, parser.AlterDropColumn, parser.AlterRenameColumn, parser.AlterSetDefault, parser.AlterDropDefault,
 		parser.AlterSetNotNull, parser.AlterDropNotNull, parser.AlterColumnType, parser.AlterAddConstraint, parser.AlterDropConstraint,
-		parser.AlterRenameConstraint, parser.AlterValidate, parser.AlterAddIdentity, parser.AlterSetIdentity, parser.AlterDropIdentity, parser.AlterDropExpression:
+		parser.AlterRenameConstraint, parser.AlterConstraintTiming, parser.AlterValidate, parser.AlterAddIdentity, parser.AlterSetIdentity, parser.AlterDropIdentity, parser.AlterDropExpression:
 		if a.Action == parser.AlterRenameColumn && (o.Kind == catalog.KindView || o.Kind == catalog.KindMaterializedView) {
 			return s.renameViewColumn(d, a, o, c)
 		}

@@ -42,9 +42,6 @@ func (t *tableAlter) retype() error {
 	if err := rowTypeUsed(t.d.cat, t.old); err != nil {
 		return err
 	}
-	if err := t.retypeDefault(c, typ); err != nil {
-		return err
-	}
 	outs := plan.Refs(planColumns(t.old))
 	switch {
 	case t.a.Expr != nil:
@@ -59,6 +56,9 @@ func (t *tableAlter) retype() error {
 			WithHint("You might need to specify \"USING %s::%s\".", parser.QuoteIdent(c.Name), types.Of(typ.OID))
 	default:
 		outs[t.col], err = expr.Coerce(outs[t.col], typ, expr.CastAssignment, t.a.Pos)
+	}
+	if err == nil {
+		err = t.retypeDefault(c, typ)
 	}
 	if err != nil {
 		return err
@@ -196,4 +196,20 @@ func (t *tableAlter) ifExists(e *pgerror.Error) error {
 	e.Severity, e.Code, e.Message = "NOTICE", pgerror.SuccessfulCompletion, e.Message+", skipping"
 	t.w.Notice(e)
 	return nil
+}
+
+// retime runs ALTER CONSTRAINT: it says when a foreign key is checked.
+func (t *tableAlter) retime() error {
+	name := t.a.NewName
+	for i := range t.o.Foreign {
+		if fk := &t.o.Foreign[i]; fk.Name == name {
+			fk.Deferrable, fk.Deferred = t.a.Column != "", t.a.Column == "deferred"
+			t.put()
+			return nil
+		}
+	}
+	if constraintNamed(t.o, name) {
+		return pgerror.New(pgerror.WrongObjectType, "constraint \"%s\" of relation \"%s\" is not a foreign key constraint", name, t.o.Name)
+	}
+	return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" of relation \"%s\" does not exist", name, t.o.Name)
 }

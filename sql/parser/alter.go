@@ -190,12 +190,32 @@ func (s *stream) alterColumns(c *AlterCmd) {
 		s.accept("column")
 		c.Action, c.IfExists, c.Column = AlterDropColumn, s.accept("if", "exists"), s.ident()
 		c.Cascade = s.acceptOne("restrict", "cascade") == "cascade"
+	case s.accept("alter", "constraint"):
+		c.Action, c.NewName = AlterConstraintTiming, s.ident()
+		s.constraintTiming(c)
 	case s.accept("alter"):
 		s.accept("column")
 		c.Column = s.ident()
 		s.alterColumn(c)
 	default:
 		s.alterStorage(c)
+	}
+}
+
+// constraintTiming reads DEFERRABLE, INITIALLY DEFERRED and their opposites.
+func (s *stream) constraintTiming(c *AlterCmd) {
+	for s.err == nil && !s.eof() && !s.isOp(",") {
+		switch {
+		case s.accept("not", "deferrable"), s.accept("initially", "immediate"):
+		case s.accept("initially", "deferred"):
+			c.Column = "deferred"
+		case s.accept("deferrable"):
+			if c.Column == "" {
+				c.Column = "deferrable"
+			}
+		default:
+			s.unexpected()
+		}
 	}
 }
 

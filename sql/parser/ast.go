@@ -536,6 +536,7 @@ const (
 	AlterSetConfig                               // Options (RisingWave: ALTER … SET CONFIG (…))
 	AlterResetConfig                             // Options (names only)
 	AlterNothing                                 // accepted and without an effect here
+	AlterConstraintTiming                        // NewName is the constraint; Column when it is checked: "", "deferrable", "deferred"
 )
 
 // Alter is ALTER kind [IF EXISTS] name actions.

@@ -330,6 +330,9 @@ func (c *AlterCmd) String() string {
 		w.put("ADD SUBSOURCE", c.Tables[0].Name.String())
 	case AlterSinkFrom:
 		w.put("SET FROM", c.Tables[0].Name.String())
+	case AlterConstraintTiming:
+		w.put("ALTER CONSTRAINT " + QuoteIdent(c.NewName))
+		w.put(map[string]string{"": "NOT DEFERRABLE", "deferrable": "DEFERRABLE", "deferred": "DEFERRABLE INITIALLY DEFERRED"}[c.Column])
 	case AlterRenameConstraint:
 		w.put("RENAME CONSTRAINT", QuoteIdent(c.Column), "TO", QuoteIdent(c.NewName))
 	case AlterValidate:
