@@ -189,6 +189,7 @@ func (d *dependencies) deflt(from address, a attr) {
 		return
 	}
 	d.add(from, own, 'a')
+	d.onType(from, a.col.Type.OID) // what it is converted to
 	if name, ok := sequenceOf(a.col.Default); ok {
 		if x, err := NewReader(d.e).relation(name); err == nil {
 			d.add(from, address{oidPgClass, x.oid, 0}, 'n')

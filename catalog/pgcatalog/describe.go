@@ -98,7 +98,7 @@ func (r *Reader) describeOther(m *model, at address) (objectDescription, bool) {
 		return named("access method", "pg_am", "amname")
 	case oidPgCollation:
 		d, ok := named("collation", "pg_collation", "collname")
-		d.schema, d.identity = "pg_catalog", "pg_catalog."+d.identity
+		d.text, d.schema, d.identity = "collation "+d.name, "pg_catalog", "pg_catalog."+d.identity
 		return d, ok
 	case oidPgTspace:
 		return plainDescription("tablespace", map[uint32]string{tablespaceOID: "pg_default", 1664: "pg_global"}[at.obj], at.obj == tablespaceOID || at.obj == 1664)
@@ -146,6 +146,9 @@ func (r *Reader) describeType(m *model, oid uint32) (objectDescription, bool) {
 		t := moreTypes().byOID[oid]
 		d.schema, d.name, d.identity = quoteIdent(t.Schema), quoteIdent(t.name), s
 	}
+	if d.schema == "pg_catalog" && isTypeName(d) {
+		d.identity = "pg_catalog." + d.identity
+	}
 	return d, true
 }
 
@@ -162,9 +165,7 @@ func (r *Reader) describeFunction(m *model, oid uint32) (objectDescription, bool
 	args := make([]string, len(p.args))
 	for i, a := range p.args {
 		t, _ := r.describeType(m, a)
-		if args[i] = t.identity; t.schema == "pg_catalog" && !strings.Contains(t.identity, " ") && isTypeName(t) {
-			args[i] = "pg_catalog." + t.identity
-		}
+		args[i] = t.identity
 	}
 	return objectDescription{text: "function " + s, typ: kind, schema: quoteIdent(p.schema()),
 		identity: quoteIdent(p.schema()) + "." + quoteIdent(p.name) + "(" + strings.Join(args, ",") + ")"}, true
@@ -173,7 +174,7 @@ func (r *Reader) describeFunction(m *model, oid uint32) (objectDescription, bool
 // isTypeName reports whether a built-in type goes by the name that it has in pg_type, which
 // belongs to a schema, and not by a word of the grammar.
 func isTypeName(d objectDescription) bool {
-	return d.name == d.identity || d.name == "_"+strings.TrimSuffix(d.identity, "[]")
+	return strings.Trim(d.name, `"`) == strings.Trim(d.identity, `"`) || d.name == "_"+strings.TrimSuffix(d.identity, "[]")
 }
 
 func (r *Reader) describeConstraint(m *model, c *constraintRow) objectDescription {
