@@ -85,7 +85,8 @@ func castByName(name string, arg Expr, sigs []signature, pos int) (Expr, error) 
 		}
 	}
 	kind, _ := findPath(from, to, CastExplicit)
-	sameBits := kind == pathRelabel || from == types.OIDInt4 && (to == types.OIDOid || isReg(to)) // for PostgreSQL
+	isOID := func(o types.OID) bool { return o == types.OIDOid || isReg(o) }
+	sameBits := kind == pathRelabel || from == types.OIDInt4 && isOID(to) || isOID(from) && to == types.OIDInt4 // for PostgreSQL
 	if from != types.OIDUnknown && !sameBits && kind != pathIO {
 		return nil, nil
 	}
