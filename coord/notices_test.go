@@ -42,6 +42,7 @@ func TestNotices(t *testing.T) {
 		"SELECT current_time(9) IS NULL, localtimestamp(8) IS NULL, current_timestamp(6) IS NULL",
 		"SELECT 'a'::timestamp(7)",
 		"SELECT interval second '1', interval second(7) '1'",
+		"CREATE TEMP TABLE spans (a interval day to second, b interval day to second(3), c interval hour)",
 		"SELECT x::timestamptz(7) FROM (VALUES (now()), (now())) t(x)",
 		"SELECT plainto_tsquery('english', x) FROM (VALUES ('the'), ('cat')) t(x)",
 	} {

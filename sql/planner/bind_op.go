@@ -314,7 +314,9 @@ func (b *binder) typeName(t *pg.TypeName) (types.Type, error) {
 		if typ.Mod, err = types.TypmodIn(oid, mods); err != nil {
 			return typ, pgerror.As(err).At(pos)
 		}
-		b.notePrecision(oid, mods[len(mods)-1], pos)
+		if oid != types.OIDInterval || len(mods) > 1 { // an interval's first modifier is its fields
+			b.notePrecision(oid, mods[len(mods)-1], pos)
+		}
 	}
 	if len(t.ArrayBounds) > 0 && !typ.OID.IsArray() {
 		if typ.OID.Array() == 0 {
