@@ -82,8 +82,11 @@ func eachRune(s []byte, enc int32, f func(r rune, raw []byte) *pgerror.Error) *p
 	}
 	if m := singleByte[enc]; m != nil {
 		for k, c := range s {
+			if c == 0 {
+				return pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"%s\": 0x00", encodings[enc])
+			}
 			r := m.DecodeByte(c)
-			if r == utf8.RuneError || c == 0 || c >= 128 && r < 160 && strings.HasPrefix(encodings[enc], "WIN") {
+			if r == utf8.RuneError || c >= 128 && r < 160 && strings.HasPrefix(encodings[enc], "WIN") {
 				return pgerror.New(pgerror.UntranslatableCharacter, "character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"UTF8\"", hexBytes(s[k:k+1]), encodings[enc])
 			}
 			if err := f(r, s[k:k+1]); err != nil {

@@ -330,11 +330,14 @@ func formatType(x *Eval, a Args, i int, out *columnar.Builder) *pgerror.Error {
 	case o == 0:
 		out.String("-")
 	case t == nil || o >= types.FirstUser: // named as the search path has it
-		name := o.Name()
+		name, known := o.Name(), t != nil
 		if x.Context != nil && x.Catalog != nil {
 			if s, ok := x.Catalog.RegName(types.OIDRegtype, uint32(o)); ok {
-				name = s
+				name, known = s, true
 			}
+		}
+		if !known {
+			mod = -1
 		}
 		out.String(withModifier(name, mod))
 	case a.Null(1, i):
