@@ -34,10 +34,36 @@ func (r *rel) indexDef(table string, pretty bool) string {
 	if r.nullsNotDistinct() {
 		s += " NULLS NOT DISTINCT"
 	}
-	if r.obj != nil {
+	switch {
+	case r.obj == nil || r.obj.Where == "":
+	case pretty && strings.HasPrefix(r.obj.Where, "(") && closing(r.obj.Where) == len(r.obj.Where)-1:
+		s += " WHERE " + r.obj.Where[1:len(r.obj.Where)-1]
+	default:
 		s += r.obj.WhereText()
 	}
 	return s
+}
+
+// closing is where the parenthesis ends with which an expression begins, -1 for nowhere.
+func closing(sql string) int {
+	depth := 0
+	for i := 0; i < len(sql); i++ {
+		switch sql[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		case '\'', '"':
+			n := strings.IndexByte(sql[i+1:], sql[i])
+			if n < 0 {
+				return -1
+			}
+			i += n + 1
+		}
+	}
+	return -1
 }
 
 // indexKeys lists the key of an index.

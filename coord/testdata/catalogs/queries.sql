@@ -120,8 +120,8 @@ pg_get_expr(tgqual,tgrelid) FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM pg
 SELECT nspname, (SELECT rolname FROM pg_roles r WHERE r.oid=nspowner), nspacl FROM pg_namespace WHERE nspname='cmp';
 
 -- query indexdef
-SELECT indexrelid::regclass, regexp_replace(pg_get_indexdef(indexrelid), '[()]', '', 'g'), regexp_replace(pg_get_indexdef(indexrelid,0,true), '[()]',
-'', 'g'), pg_get_indexdef(indexrelid,1,true), pg_get_indexdef(indexrelid,1,false), pg_get_indexdef(indexrelid,2,true),
+SELECT indexrelid::regclass, pg_get_indexdef(indexrelid), pg_get_indexdef(indexrelid,0,true),
+pg_get_indexdef(indexrelid,1,true), pg_get_indexdef(indexrelid,1,false), pg_get_indexdef(indexrelid,2,true),
 pg_get_indexdef(indexrelid,2,false), pg_get_indexdef(indexrelid,3,true) FROM pg_index WHERE indrelid IN (SELECT oid FROM pg_class WHERE
 relnamespace='cmp'::regnamespace AND relkind<>'t');
 
