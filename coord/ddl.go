@@ -64,6 +64,9 @@ func (s *Session) execDDL(ctx context.Context, p *prepared, w pgwire.ResultWrite
 		err = pgerror.Unsupported(tag)
 	}
 	if err == nil {
+		err = s.checkDependents(d, before, from)
+	}
+	if err == nil {
 		s.replan(d, before, from)
 		_, err = sinkOrder(d.cat)
 	}

@@ -118,8 +118,10 @@ func (g *dropping) usersOf(p piece) []piece {
 		out = append(out, piece{obj: g.d.cat.ByID(k.Delivered)})
 	}
 	for _, u := range g.d.cat.Users(p.obj.ID) {
-		if u.Kind == catalog.KindIndex && u.Table != p.obj.ID && (p.obj.Def != nil || p.obj.RowType() != 0) { // it goes with the column
-			continue
+		if u.Kind == catalog.KindIndex && u.Table != p.obj.ID && (p.obj.Def != nil || p.obj.RowType() != 0) {
+			if t := g.d.cat.ByID(u.Table); t != nil && slices.ContainsFunc(t.Columns, func(c catalog.Column) bool { return p.obj.OfType(c.Type.OID) }) {
+				continue // it goes with the column
+			}
 		}
 		if u.Kind != catalog.KindTable && (u.Def == nil || u.Def.Kind != 'c') {
 			out = append(out, piece{obj: u})

@@ -207,7 +207,12 @@ func (s *Session) execPostgres(ctx context.Context, p *prepared, n *parser.Postg
 		if err != nil {
 			return "", err
 		}
-		return f(d)
+		before, from := d.cat, len(d.changes)
+		tag, err := f(d)
+		if err == nil {
+			err = s.checkDependents(d, before, from)
+		}
+		return tag, err
 	}
 	return "", absent(st)
 }

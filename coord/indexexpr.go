@@ -94,7 +94,7 @@ func freeColumn(names []string, name string) string {
 	return free
 }
 
-// indexExpr binds an expression of an index x, which depends on the functions in it: they
+// indexExpr binds an expression of an index x, which depends on the functions and types in it: they
 // are part of what is stored, but go with it.
 func (s *Session) indexExpr(x, t *catalog.Object, text string, e *parser.Expr, context string, typ types.Type) (expr.Expr, error) {
 	v, err := planner.BindExpr(s.bindContext(nil), text, e, t, context, typ)
@@ -109,7 +109,7 @@ func (s *Session) indexExpr(x, t *catalog.Object, text string, e *parser.Expr, c
 		return nil, err
 	}
 	for _, id := range deps {
-		if o := s.snapshot().ByID(id); o != nil && o.Function != nil && !slices.Contains(x.Deps, id) {
+		if o := s.snapshot().ByID(id); o != nil && (o.Function != nil || o.Def != nil) && !slices.Contains(x.Deps, id) {
 			x.Deps = append(x.Deps, id)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/streamdb/streamdb/columnar"
 	"github.com/streamdb/streamdb/dataflow"
 	"github.com/streamdb/streamdb/sql/expr"
+	"github.com/streamdb/streamdb/sql/pgerror"
 	"github.com/streamdb/streamdb/sql/planner/plan"
 	"github.com/streamdb/streamdb/sql/types"
 )
@@ -36,16 +37,24 @@ func (c *Coordinator) keyForm(cat *catalog.Snapshot, x *catalog.Object) (*keyFor
 		return k, nil
 	}
 	var in expr.Expr = boolConst(true)
+	bound := true
 	if x.Where != "" {
-		in = &expr.Coalesce{Args: []expr.Expr{c.bindOver(cat, x, x.Where, types.Bool), boolConst(false)}, Typ: types.Bool}
+		where := c.bindOver(cat, x, x.Where, types.Bool)
+		bound = where != nil
+		in = &expr.Coalesce{Args: []expr.Expr{where, boolConst(false)}, Typ: types.Bool}
 	}
 	var outs []expr.Expr
 	for _, e := range x.Exprs {
 		v := c.bindOver(cat, x, e.SQL, types.Unknown)
+		bound = bound && v != nil
 		if x.Where != "" { // elsewhere it might fail
 			v = &expr.Case{Whens: []expr.When{{Cond: in, Then: v}}, Typ: e.Type}
 		}
 		outs = append(outs, v)
+	}
+	if !bound {
+		return nil, pgerror.New(pgerror.ObjectNotInPrerequisiteState, "the expressions of index \"%s\" are not valid any more", x.Name).
+			WithHint("Drop the index.")
 	}
 	prog, err := expr.Compile(expr.MapFilterProject{Outputs: append(outs, in)})
 	if err != nil {
@@ -54,6 +63,22 @@ func (c *Coordinator) keyForm(cat *catalog.Snapshot, x *catalog.Object) (*keyFor
 	k.prog = prog
 	c.keyForms.Store(x.ID, k)
 	return k, nil
+}
+
+// emptyForm is a form by which no row is in an index: of one whose expressions cannot be
+// bound when a data directory is opened. Who writes to its table is told so.
+func emptyForm(x *catalog.Object) (*keyForm, error) {
+	k := &keyForm{of: x, width: len(x.Columns), cols: collectionKey(x)}
+	for _, part := range x.Key {
+		k.ts = append(k.ts, x.KeyType(part, x.Columns))
+	}
+	var outs []expr.Expr
+	for _, e := range x.Exprs {
+		outs = append(outs, expr.NullConst(e.Type))
+	}
+	var err error
+	k.prog, err = expr.Compile(expr.MapFilterProject{Outputs: append(outs, boolConst(false))})
+	return k, err
 }
 
 func boolConst(v bool) *expr.Const {

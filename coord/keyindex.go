@@ -25,6 +25,10 @@ type keyIndex struct {
 // newKeyIndex makes the collection of an index that is kept with its table.
 func (c *Coordinator) newKeyIndex(o *catalog.Object, kinds []columnar.Kind, key []int) (*collection, error) {
 	form, err := c.keyForm(c.catalog.Load(), o)
+	if err != nil && c.recovering {
+		c.log.Error("an index cannot be kept", "index", o.Name, "error", err)
+		form, err = emptyForm(o)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -303,11 +303,17 @@ func NewDistinct(l, r Expr, not bool, pos int) (Expr, error) {
 		}
 		return NewLogic(not, parts, pos)
 	}
-	// A literal NULL asks for IS [NOT] NULL.
-	if isUnknownNull(r) {
+	// A literal NULL asks for IS [NOT] NULL, but for rows: one of NULLs is no NULL here.
+	if _, row := l.(*Row); row && isUnknownNull(r) {
+		return boolConst(!not), nil
+	}
+	if _, row := r.(*Row); row && isUnknownNull(l) {
+		return boolConst(!not), nil
+	}
+	if isUnknownNull(r) && !isRecord(l.Type()) {
 		return NewIsNull(l, !not), nil
 	}
-	if isUnknownNull(l) {
+	if isUnknownNull(l) && !isRecord(r.Type()) {
 		return NewIsNull(r, !not), nil
 	}
 	eq, err := NewOp("=", l, r, pos)
