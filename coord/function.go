@@ -238,7 +238,9 @@ func (r *signatureReader) defaultOf(a *pg.FunctionParameter, arg *catalog.Argume
 	if arg.Default, err = parser.DeparseExpr(a.Defexpr); err != nil || expr.IsPolymorphic(arg.Type.OID) {
 		return err
 	}
-	_, err = r.s.bindDefault(r.p.stmt.Text, &parser.Expr{Node: a.Defexpr, Base: r.p.stmt.Start}, a.Name, arg.Type)
+	if _, err = r.s.bindDefault(r.p.stmt.Text, &parser.Expr{Node: a.Defexpr, Base: r.p.stmt.Start}, a.Name, arg.Type); err == nil {
+		arg.Default = r.s.fixed(arg.Default, nil, arg.Type)
+	}
 	return err
 }
 

@@ -1,0 +1,10 @@
+SET datestyle = 'SQL, DMY';
+CREATE FUNCTION df(date DEFAULT '9/8/2024') RETURNS text LANGUAGE sql AS 'SELECT $1::text';
+SET datestyle = 'ISO, MDY';
+SELECT df(), df('2020-01-02');
+SET timezone = 'UTC';
+CREATE FUNCTION ad(x timestamptz DEFAULT '2024-01-01 00:00') RETURNS timestamptz LANGUAGE sql AS 'SELECT x';
+SET timezone = 'Asia/Tokyo';
+SELECT ad();
+CREATE FUNCTION xd(i int DEFAULT 1 + 2, t text DEFAULT 'x', a int[] DEFAULT '{1,2}') RETURNS text LANGUAGE sql AS 'SELECT i || t || a::text';
+SELECT xd(), xd(5), xd(a => '{7}');
