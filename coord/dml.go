@@ -525,8 +525,6 @@ func (s *Session) writable(t *catalog.Object, verb string) error {
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for table %s", t.Name)
 	case (t.Kind == catalog.KindMaterializedView || t.Kind == catalog.KindView) && verb == "TRUNCATE":
 		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
-	case (t.Kind == catalog.KindMaterializedView || t.Kind == catalog.KindView) && verb == "TRUNCATE":
-		return pgerror.New(pgerror.WrongObjectType, "\"%s\" is not a table", t.Name)
 	case t.Kind == catalog.KindMaterializedView:
 		return pgerror.New(pgerror.WrongObjectType, "cannot change materialized view \"%s\"", t.Name)
 	case t.Kind == catalog.KindSequence:

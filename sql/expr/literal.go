@@ -73,9 +73,27 @@ func isTimed(o types.OID) bool {
 	return false
 }
 
+// isoShape reports whether s has the form of a pattern, in which 0 is a digit.
+func isoShape(s []byte, pattern string) bool {
+	if len(s) != len(pattern) {
+		return false
+	}
+	for i, c := range s {
+		if digit := c >= '0' && c <= '9'; digit != (pattern[i] == '0') || !digit && c != pattern[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // variesBySession reports whether a literal of a type made of dates and times means
 // something else to other sessions, or at other times.
 func variesBySession(t types.Type, s []byte) bool {
+	if t.OID == types.OIDDate && isoShape(s, "0000-00-00") || t.OID == types.OIDTimestamp && isoShape(s, "0000-00-00 00:00:00") {
+		if b := columnar.NewBuilder(t.Kind(), 1); parseText(nil, t.OID, inputMod(t), s, b) == nil {
+			return false // what most programs write, which every style reads alike
+		}
+	}
 	low := bytes.ToLower(s)
 	for _, w := range relativeWords {
 		if bytes.Contains(low, w) {

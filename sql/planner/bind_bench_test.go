@@ -13,7 +13,7 @@ import (
 // client may send often.
 func BenchmarkBind(b *testing.B) {
 	cat := newTestCatalog()
-	if err := cat.ddl("CREATE TABLE t (a int PRIMARY KEY, b text, c numeric(10,2), d bigint, e timestamptz)"); err != nil {
+	if err := cat.ddl("CREATE TABLE t (a int PRIMARY KEY, b text, c numeric(10,2), d bigint, e timestamptz); CREATE TABLE s (a int, b date, c timestamp)"); err != nil {
 		b.Fatal(err)
 	}
 	var rows strings.Builder
@@ -23,7 +23,9 @@ func BenchmarkBind(b *testing.B) {
 		}
 		fmt.Fprintf(&rows, "(%d, 'text %d', %d.5, %d, '2020-01-01 00:00:%02d+00')", i, i, i, i, i%60)
 	}
+	dates := "INSERT INTO s VALUES " + strings.Repeat("(1, '1996-03-13', '2020-01-01 00:00:07'), ", 999) + "(1, '1996-03-13', '2020-01-01 00:00:07')"
 	for name, text := range map[string]string{
+		"dates": dates,
 		"point": "SELECT * FROM t WHERE a = 42",
 		"join":  "SELECT x.a, count(*) FROM t x JOIN t y ON x.a = y.d WHERE x.b = 'k' AND y.c > 5 GROUP BY x.a ORDER BY 2 DESC LIMIT 10",
 		"or": "SELECT a FROM t WHERE (a > 93 AND (((c >= 55.99 OR d <= 1 OR d >= 24 AND d IN (84, 92, 96, 26) OR d >= 53 AND c > 6.22) AND a >= 33 OR " +
